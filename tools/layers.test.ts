@@ -29,7 +29,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** What pure files may import besides pure files of their own folder. */
-const PURE_MAY_IMPORT = /^src\/(api|domain|gen|lib|access\/evaluate)\/|^src\/(runtime\/plan|pki\/findings)\.ts$/;
+const PURE_MAY_IMPORT =
+  /^src\/(api|domain|gen|lib|access\/evaluate)\/|^src\/(runtime\/(plan|compose)|pki\/findings)\.ts$/;
 /** `access/evaluate` reads certificates; the other pure folders do not. */
 const EVALUATE_MAY_IMPORT = /^src\/pki\//;
 const PURE_PACKAGES = ['typebox'];

@@ -1,4 +1,5 @@
 /** Objects with huge fields, as a hostile tenant could write them: no decision about them blocks the event loop for long. */
+
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
@@ -24,6 +25,7 @@ import {
   withText,
 } from '../../test/support/builders/hostile.ts';
 import * as memberWorld from '../../test/support/builders/member.ts';
+import { remembering } from '../../test/support/builders/plan.ts';
 import { aSchedule, aWork, scheduleWorld } from '../../test/support/builders/schedules.ts';
 import * as snapshotWorld from '../../test/support/builders/snapshot.ts';
 import type { Schema } from '../../tools/gen/api-reference.ts';
@@ -47,6 +49,7 @@ import { decide as decideSchedule } from '../controllers/snapshot-schedule/decid
 import { alarmsIn } from '../etcd/maintenance.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import type { NamedCall, Plan } from '../runtime/plan.ts';
+import { NO_MEMORY } from '../runtime/plan.ts';
 
 type Part = 'spec' | 'status';
 type Parts = Readonly<Record<Part, object>>;
@@ -64,7 +67,7 @@ function carriedOut<Status extends Reported>(before: object | undefined, plan: P
 const cluster = (patch: Partial<ClusterObserved>): Reported => {
   const o: ClusterObserved = {
     now: NOW,
-    refusal: undefined,
+    memory: NO_MEMORY,
     cluster: aCluster(),
     services: { headless: { is: 'absent' }, client: { is: 'absent' } },
     pdb: { is: 'absent' },
@@ -218,8 +221,8 @@ describe('messages from etcd, agents and the API server', () => {
     expectQuick(what, [
       () => member(memberWorld.world({ member: joined(aMember()), pod: memberWorld.ours(pod), etcd: unreachable })),
       () => formed({ etcd: unreachable }),
-      () => formed({ refusal: text }),
-      () => cluster({ cluster: aCluster({ status: LATCHED }), refusal: text }),
+      () => formed(remembering(text)),
+      () => cluster({ cluster: aCluster({ status: LATCHED }), ...remembering(text) }),
       () => carriedOut(failed.object.status, decideSnapshot(failed)),
       () => carriedOut(schedule.object.status, decideSchedule(schedule)),
     ]);

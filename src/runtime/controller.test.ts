@@ -28,6 +28,7 @@ interface Observed {
   readonly parts: readonly KubeObject[];
   readonly refusal: string | undefined;
   readonly refusedSince: number | undefined;
+  readonly unconfirmed: readonly string[];
 }
 
 /** A controller of Things made of Parts, on a model of the API server. */
@@ -59,14 +60,15 @@ function aController(
   const reconciler: Reconciler<Observed, Status, NamedCall> = {
     name: 'thing',
     resource: things,
-    observe: async (key, _signal, refusal) => {
+    observe: async (key, _signal, { failures: [failure], unconfirmed }) => {
       const thing = stores.things.get(key);
       if (!thing) return undefined;
       const facts = { thing, parts: stores.parts.byIndex('n', 'of', thing.metadata.name ?? '') };
       observed.push({
         ...facts,
-        refusal: refusal?.message,
-        refusedSince: refusal?.kind === 'x' ? refusal.since : undefined,
+        refusal: failure?.message,
+        refusedSince: failure?.kind === 'x' ? failure.since : undefined,
+        unconfirmed,
       });
       return observed.at(-1);
     },

@@ -1,26 +1,22 @@
 /** The reconcile loop of one controller: observe, decide, execute; never two reconciles of one key at a time. */
-import { createHash } from 'node:crypto';
-import { ApiError, isConflict, isNotLeading, isRefusal } from '../kube/errors.ts';
+import { ApiError, isNotLeading } from '../kube/errors.ts';
 import { isAtLeast, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
-import { backoffMs } from '../lib/backoff.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import { type Clock, deadline } from './clock.ts';
-import { type ExecuteOptions, execute, type Outcome, type Subject, TargetGone, type Write } from './execute.ts';
+import { type Executed, type ExecuteOptions, execute, isStale, type Subject, type Write } from './execute.ts';
+import { Failures } from './failures.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { type NamedCall, type Plan, type Refusal, SERVER_REFUSES, type Step } from './plan.ts';
+import { type Memory, type NamedCall, type Plan, stepTarget } from './plan.ts';
 import { type Priority, Queue } from './queue.ts';
-
-/** Refusals that are further apart than this may have different causes: they do not count as one. */
-export const REFUSED_AGAIN_MS = 30_000;
 
 /** The part of a controller that is specific to its kind. */
 export interface Reconciler<Observed, Status extends object, Call extends NamedCall = never> {
   readonly name: string;
   readonly resource: Resource<Subject<Status>>;
-  /** Reads all facts for one key; `undefined` when the object is deleted. `refusal`: why a step of the last reconcile was refused. */
-  readonly observe: (key: string, signal: AbortSignal, refusal: Refusal | undefined) => Promise<Observed | undefined>;
+  /** Reads all facts for one key; `undefined` when the object is deleted. `memory`: which steps of earlier reconciles failed. */
+  readonly observe: (key: string, signal: AbortSignal, memory: Memory) => Promise<Observed | undefined>;
   readonly subject: (observed: Observed) => Subject<Status>;
   readonly decide: (observed: Observed) => Plan<Status, Call>;
   /** Executes the calls of its plans. */
@@ -29,6 +25,11 @@ export interface Reconciler<Observed, Status extends object, Call extends NamedC
   readonly isMinor?: (before: Status, after: Status) => boolean;
   /** Whether these status changes, written from a stale cache, would lead to a wrong decision. Latches always do. */
   readonly needsVersion?: (observed: Observed, changes: Partial<Status>) => boolean;
+  /**
+   * Kinds that only upkeep writes and reads. A late watch of one of them delays the rows of upkeep that write it, and no
+   * other rule: a Service must not keep a member from being repaired.
+   */
+  readonly upkeepKinds?: readonly string[];
   /** Removes what the reconciler keeps in memory for a deleted object. */
   readonly forget?: (key: string) => void;
 }
@@ -49,8 +50,8 @@ const CONCURRENCY = 24;
 const SLOW_AFTER_MS = 200;
 const MAX_RUNNING = 96;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
-/** The same steps may be executed this many times in a row without a delay. */
-const REPEATS = 3;
+/** The watch of an upkeep kind usually shows a write within milliseconds: waiting saves a reconcile. */
+const UPKEEP_BARRIER_MS = 500;
 /**
  * A message-only status change is written with the next real one, or after this time. The message of a cluster repeats those
  * of its members, so it is at most twice as old. Creating three members takes 5 to 16 s and reports ten messages meanwhile.
@@ -79,10 +80,7 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
   /** Per key, what its last reconcile wrote: the next one starts only when the caches have observed it. */
   readonly #written = new Map<string, Map<AnyStore, Footprint>>();
   readonly #lastRule = new Map<string, string>();
-  /** Per key, how often the same steps were executed in a row: another controller reverts them, or they have no effect. */
-  readonly #repeats = new Map<string, { readonly steps: string; readonly times: number }>();
-  /** Per key, why a step of the last reconcile was refused: a fact for the next one. */
-  readonly #refusals = new Map<string, Refusal>();
+  readonly #failures: Failures;
   /** Per key, by when a message-only change of its status is written. */
   readonly #coalesced = new Map<string, number>();
 
@@ -90,6 +88,7 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
     this.#reconciler = reconciler;
     this.#options = options;
     const { clock, metrics } = options;
+    this.#failures = new Failures(clock);
     this.#queue = new Queue({
       clock,
       concurrency: CONCURRENCY,
@@ -128,14 +127,21 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
     let rule = 'observe';
     let result = 'ok';
     try {
-      await this.#barrier(key, limit);
+      const unconfirmed = await this.#barrier(key, limit);
       onObserve();
-      const observed = await this.#reconciler.observe(key, limit, this.#refusals.get(key));
+      const memory = { failures: this.#failures.of(key), unconfirmed };
+      const observed = await this.#reconciler.observe(key, limit, memory);
       if (observed === undefined) return this.#removeKey(key);
-      const plan = this.#reconciler.decide(observed);
-      rule = plan.rule;
-      this.#logDecision(key, plan);
-      return this.#requeueAfterMs(key, plan, await this.#execute(key, plan, observed, limit));
+      const decided = this.#reconciler.decide(observed);
+      rule = decided.rule;
+      this.#logDecision(key, decided);
+      const heldMs = this.#failures.heldForMs(key, decided);
+      const plan = heldMs > 0 ? withoutSteps(decided) : decided;
+      const executed = await this.#execute(key, plan, observed, limit);
+      const next = this.#failures.record(key, plan, executed, heldMs);
+      this.#logUpkeep(key, executed);
+      if (next.error) throw next.error;
+      return this.#requeueAfterMs(key, [next.afterMs, plan.requeueAfterMs]);
     } catch (error) {
       result = isStale(error) ? 'stale' : 'failed';
       return this.#failed(key, rule, error);
@@ -146,50 +152,46 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
     }
   }
 
-  /** Waits until the caches have observed our own writes: a stale cache would lead to the same write twice. */
-  async #barrier(key: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Waits until the caches have observed our own writes: a stale cache would lead to the same write twice. Returns the kinds
+   * of upkeep whose cache is late.
+   */
+  async #barrier(key: string, signal: AbortSignal): Promise<readonly string[]> {
     const footprints = this.#written.get(key);
-    if (!footprints) return;
-    for (const [store, { namespace, version, deleted }] of footprints) {
-      if (version !== undefined) await store.waitForVersion(namespace, version, signal);
-      for (const { name, uid } of deleted) await store.waitForDeletion(refKey({ namespace, name }), uid, signal);
+    if (!footprints) return [];
+    const late: string[] = [];
+    for (const [store, footprint] of footprints) {
+      const { kind } = store.resource;
+      if (!this.#reconciler.upkeepKinds?.includes(kind)) await confirmed(store, footprint, signal);
+      else if (!(await this.#isConfirmedSoon(store, footprint, signal))) {
+        late.push(kind);
+        continue;
+      }
+      footprints.delete(store);
     }
-    this.#written.delete(key);
+    if (footprints.size === 0) this.#written.delete(key);
+    return late;
   }
 
-  /** When to requeue: at once after a change, and in time for a coalesced status write. */
-  #requeueAfterMs(key: string, plan: Plan<Status, Call>, outcome: Outcome): number | undefined {
-    const again = this.#requeueAfterSteps(key, plan, outcome);
+  async #isConfirmedSoon(store: AnyStore, footprint: Footprint, signal: AbortSignal): Promise<boolean> {
+    const { signal: limit, cancel } = deadline(this.#options.clock, UPKEEP_BARRIER_MS, signal);
+    try {
+      await confirmed(store, footprint, limit);
+      return true;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return false;
+    } finally {
+      cancel();
+    }
+  }
+
+  /** The earliest of these delays, and in time for a coalesced status write. */
+  #requeueAfterMs(key: string, delays: readonly (number | undefined)[]): number | undefined {
     const by = this.#coalesced.get(key);
-    if (by === undefined) return again;
-    const left = Math.max(0, by - this.#options.clock.monotonic());
-    return again === undefined ? left : Math.min(again, left);
-  }
-
-  #requeueAfterSteps(key: string, plan: Plan<Status, Call>, outcome: Outcome): number | undefined {
-    if (outcome.is === 'retryLater') {
-      this.#recordRefusal(key, outcome.message, outcome.kind);
-      return outcome.retryMs;
-    }
-    this.#refusals.delete(key);
-    return plan.steps.length > 0 || plan.latch ? this.#repeatDelayMs(key, plan) : plan.requeueAfterMs;
-  }
-
-  #recordRefusal(key: string, message: string, kind?: string): void {
-    const at = this.#options.clock.now();
-    const before = this.#refusals.get(key);
-    const continues = before !== undefined && before.kind === kind && at - before.at < REFUSED_AGAIN_MS;
-    this.#refusals.set(key, { message, kind, since: continues ? before.since : at, at });
-  }
-
-  /** 0, unless the same steps are repeated: two controllers that revert each other must not do so at full speed. */
-  #repeatDelayMs(key: string, plan: Plan<Status, Call>): number {
-    // Hashed, because the steps may contain a whole Pod for each member, with megabytes of labels.
-    const steps = createHash('sha256').update(JSON.stringify(plan.steps)).digest('base64');
-    const before = this.#repeats.get(key);
-    const times = before?.steps === steps ? before.times + 1 : 1;
-    this.#repeats.set(key, { steps, times });
-    return times > REPEATS ? backoffMs(times - REPEATS, this.#options.clock.random(), BACKOFF) : 0;
+    const left = by === undefined ? undefined : Math.max(0, by - this.#options.clock.monotonic());
+    const known = [...delays, left].filter((ms) => ms !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
   }
 
   /** Whether this is a message-only status change that has waited for less than COALESCE_MS. */
@@ -203,7 +205,12 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
     return coalesce;
   }
 
-  async #execute(key: string, plan: Plan<Status, Call>, observed: Observed, signal: AbortSignal): Promise<Outcome> {
+  async #execute(
+    key: string,
+    plan: Plan<Status, Call>,
+    observed: Observed,
+    signal: AbortSignal,
+  ): Promise<Executed<Call>> {
     const { stores } = this.#options;
     const onWrite = (write: Write): void => {
       const { resource, verb } = write;
@@ -225,36 +232,57 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
   #removeKey(key: string): undefined {
     this.#written.delete(key);
     this.#lastRule.delete(key);
-    this.#refusals.delete(key);
     this.#coalesced.delete(key);
-    this.#repeats.delete(key);
+    this.#failures.remove(key);
     this.#reconciler.forget?.(key);
   }
 
   /** Logs a decision at info once, not with every reconcile that makes the same decision. */
   #logDecision(key: string, plan: Plan<Status, Call>): void {
-    const text = `${plan.rule}: ${plan.message}`;
+    const also = (plan.contributions ?? []).map(({ row, message }) => `${row}: ${message}`);
+    const text = [`${plan.rule}: ${plan.message}`, ...also].join('; ');
     const level = this.#lastRule.get(key) === text ? 'debug' : 'info';
     this.#lastRule.set(key, text);
-    const steps = plan.steps.map((s) => `${s.do} ${stepTarget(s)}`);
-    this.#options.log[level]({ controller: this.name, key, rule: plan.rule, message: plan.message, steps }, plan.rule);
+    const due = (plan.upkeep ?? []).filter((task) => !task.deferred);
+    const steps = [...plan.steps, ...due.flatMap((task) => task.steps)].map((s) => `${s.do} ${stepTarget(s)}`);
+    const { rule, message } = plan;
+    this.#options.log[level](
+      { controller: this.name, key, rule, message, ...(also.length > 0 && { also }), steps },
+      plan.rule,
+    );
+  }
+
+  #logUpkeep(key: string, { upkeep }: Executed<Call>): void {
+    for (const { task, outcome } of upkeep) {
+      if (outcome.is !== 'failed') continue;
+      const { row, target } = task;
+      const level = isStale(outcome.error) ? 'debug' : 'warn';
+      this.#options.log[level](
+        { controller: this.name, key, rule: row, target, error: String(outcome.error) },
+        'upkeep failed, retrying with back-off',
+      );
+    }
   }
 
   #failed(key: string, rule: string, error: unknown): never {
     const { log, signal } = this.#options;
-    if (isRefusal(error)) this.#recordRefusal(key, `${SERVER_REFUSES}: ${error.serverMessage}`);
     const level = isStale(error) || isNotLeading(error) || signal.aborted ? 'debug' : 'warn';
     log[level]({ controller: this.name, key, rule, error: String(error) }, 'reconcile failed, retrying with back-off');
     throw error;
   }
 }
 
-/** The object has been changed or deleted since it was observed. */
-const isStale = (error: unknown): boolean => isConflict(error) || error instanceof TargetGone;
+/** A latch is persisted before its steps run, so it is held with them. */
+function withoutSteps<Status extends object, Call extends NamedCall>(plan: Plan<Status, Call>): Plan<Status, Call> {
+  const { latch: _, ...rest } = plan;
+  return { ...rest, steps: [] };
+}
 
-const stepTarget = (step: Step<NamedCall>): string => {
-  if (step.do === 'create') return `${step.object.kind} ${step.object.metadata.name ?? ''}`;
-  if (step.do === 'call') return `${step.call.name} ${step.call.target}`;
-  const target = step.do === 'delete' ? step.what : step.to;
-  return `${target.kind} ${target.name}`;
-};
+async function confirmed(
+  store: AnyStore,
+  { namespace, version, deleted }: Footprint,
+  signal: AbortSignal,
+): Promise<void> {
+  if (version !== undefined) await store.waitForVersion(namespace, version, signal);
+  for (const { name, uid } of deleted) await store.waitForDeletion(refKey({ namespace, name }), uid, signal);
+}

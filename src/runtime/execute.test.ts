@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
 import { ApiError, isConflict } from '../kube/errors.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
-import { type ExecuteOptions, execute, type Outcome, TargetGone, type Write } from './execute.ts';
-import { type NamedCall, type ObjectRef, type Plan, RetryLater, refTo, type Step } from './plan.ts';
+import { systemClock } from './clock.ts';
+import { type Executed, type ExecuteOptions, execute, TargetGone, type Write } from './execute.ts';
+import { type NamedCall, type ObjectRef, type Plan, RetryLater, refTo, type Step, type UpkeepTask } from './plan.ts';
 
 type Status = { readonly message?: string; readonly token?: string };
 type Thing = KubeObject & { readonly status?: Status };
@@ -34,13 +35,15 @@ async function aWorld(onPart: (server: ModelApiServer, name: string) => void = (
     more: Partial<Plan<Status, NamedCall>>,
     call?: ExecuteOptions<NamedCall>['call'],
     subject = thing,
-  ): Promise<Outcome> =>
+    clock = systemClock,
+  ): Promise<Executed<NamedCall>> =>
     execute(
       { rule: 'r', message: 'because', steps: [], status: {}, events: [], ...more },
       subject,
       things,
       {
         client: server,
+        clock,
         recorder: { record: (_resource, _object, { note }) => void notes.push(note) },
         resources: new Map<string, Resource>([
           ['Thing', things],
@@ -74,8 +77,9 @@ async function changed(server: ModelApiServer): Promise<ObjectRef> {
   return before;
 }
 
-const refusal = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(() => 'nothing was refused').catch((e: unknown) => e);
+/** The error of the step that failed, or of a write that the whole plan depends on. */
+const refusal = (promise: Promise<Executed<NamedCall>>): Promise<unknown> =>
+  promise.then(({ steps }) => (steps.is === 'failed' ? steps.error : 'nothing was refused')).catch((e: unknown) => e);
 
 test('a latch is written before the first step runs', async () => {
   const found: unknown[] = [];
@@ -118,7 +122,8 @@ test('no step runs after a call that is refused for now, and the status is writt
     calls.push(call);
     return Promise.reject(new RetryLater('not in sync'));
   });
-  expect([outcome, calls.length, names()]).toEqual([{ is: 'retryLater', message: 'not in sync', retryMs: 7 }, 1, []]);
+  expect(outcome.steps).toEqual({ is: 'failed', step, error: new RetryLater('not in sync') });
+  expect([calls.length, names()]).toEqual([1, []]);
   expect(await status()).toEqual({ message: 'waiting' });
 });
 
@@ -199,4 +204,55 @@ test('every write reports the resourceVersion that the cache has to reach', asyn
     (o) => o?.metadata.resourceVersion,
   );
   expect(writes.map((w) => w.resourceVersion)).toEqual(versions);
+});
+
+const task = (row: string, ...steps: readonly Step<NamedCall>[]): UpkeepTask<NamedCall> => ({
+  row,
+  target: row,
+  steps,
+});
+
+test('upkeep runs although a step failed, and one task that fails keeps no other from running', async () => {
+  const { run, names, status } = await aWorld();
+  const { steps, upkeep } = await run({
+    steps: [create('bad')],
+    upkeep: [task('a', create('bad'), create('after-bad')), task('b', create('good'))],
+    status: { message: 'still written' },
+  });
+  expect([steps.is, upkeep.map(({ task: { row }, outcome }) => [row, outcome.is])]).toEqual([
+    'failed',
+    [
+      ['a', 'failed'],
+      ['b', 'done'],
+    ],
+  ]);
+  expect([names(), await status()]).toEqual([['good'], { message: 'still written' }]);
+});
+
+test('a task of upkeep that hangs is given up after five seconds, and the status is written', async () => {
+  const { run, status, names } = await aWorld();
+  const hangs: Step<NamedCall> = { do: 'call', call: { name: 'hang', target: 'x' }, retryMs: 1 };
+  const clock = { ...systemClock, after: (ms: number, call: () => void) => systemClock.after(ms / 1_000, call) };
+  const { upkeep } = await run(
+    { upkeep: [task('a', hangs), task('b', create('good'))], status: { message: 'written' } },
+    (_call, limit) => new Promise((_, reject) => limit.addEventListener('abort', () => reject(limit.reason as Error))),
+    undefined,
+    clock,
+  );
+  expect(upkeep.map(({ outcome }) => outcome.is)).toEqual(['failed', 'done']);
+  expect([names(), await status()]).toEqual([['good'], { message: 'written' }]);
+});
+
+test('a deferred task is not run', async () => {
+  const { run, names } = await aWorld();
+  await run({ upkeep: [{ ...task('a', create('part')), deferred: 'backOff' }] });
+  expect(names()).toEqual([]);
+});
+
+test('the status is written after an error of the API server that is no refusal', async () => {
+  const { run, status } = await aWorld((_, name) => {
+    if (name === 'full') throw new ApiError('POST', 500, { message: 'range is full' });
+  });
+  expect(String(await refusal(run({ steps: [create('full')], status: { message: 'no address' } })))).toContain('full');
+  expect(await status()).toEqual({ message: 'no address' });
 });

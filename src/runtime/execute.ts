@@ -1,13 +1,18 @@
-/** Executes a plan: the latch first, then the steps in order, the status and the Events. Stops at the first step that fails. */
+/**
+ * Executes a plan: the latch first, then the steps in order up to the first that fails, then upkeep, whose tasks fail one by one,
+ * then the status and the Events.
+ */
 import type { Client } from '../kube/client.ts';
-import { type ApiError, isNotFound, isRefusal } from '../kube/errors.ts';
+import { isConflict, isNotFound, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
-import { type Fields, type NamedCall, type ObjectRef, type Plan, RetryLater, type Step } from './plan.ts';
+import { type Clock, deadline } from './clock.ts';
+import type { Fields, NamedCall, ObjectRef, Plan, Step, UpkeepTask } from './plan.ts';
 
 export interface ExecuteOptions<Call extends NamedCall = never> {
   readonly client: Client;
+  readonly clock: Clock;
   readonly recorder: Recorder;
   /** Every kind that plans have steps for, by its name. */
   readonly resources: ReadonlyMap<string, Resource>;
@@ -33,15 +38,24 @@ const unlessGone = async <T>(ref: Ref, change: Promise<T>): Promise<T> => {
   }
 };
 
-export type Outcome =
+/** How a sequence of steps ended. */
+export type Outcome<Call extends NamedCall> =
   | { readonly is: 'done' }
-  /** A call was refused for now: nothing has failed. */
-  | {
-      readonly is: 'retryLater';
-      readonly message: string;
-      readonly kind: string | undefined;
-      readonly retryMs: number;
-    };
+  | { readonly is: 'failed'; readonly step: Step<Call>; readonly error: Error };
+
+/** The object has been changed or deleted since it was observed: the decision was made on a stale cache. */
+export const isStale = (error: unknown): boolean => isConflict(error) || error instanceof TargetGone;
+
+export interface Executed<Call extends NamedCall> {
+  readonly steps: Outcome<Call>;
+  /** Without those that were deferred. */
+  readonly upkeep: readonly { readonly task: UpkeepTask<Call>; readonly outcome: Outcome<Call> }[];
+}
+
+/** Leaves time for upkeep and the status within the deadline of a reconcile. */
+export const STEPS_LIMIT_MS = 20_000;
+/** Longer than an admission webhook with the default time limit of ten seconds takes only if it hangs. */
+export const UPKEEP_LIMIT_MS = 5_000;
 
 /** A successful write: the cache must have observed it before the next reconcile of the same key. */
 export interface Write {
@@ -65,7 +79,7 @@ export async function execute<Status extends object, Call extends NamedCall>(
   resource: Resource<Subject<Status>>,
   options: ExecuteOptions<Call>,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<Executed<Call>> {
   let current = subject;
   const writeStatus = async (after: Partial<Status>): Promise<void> => {
     const status = mergePatch(current.status, after);
@@ -85,34 +99,45 @@ export async function execute<Status extends object, Call extends NamedCall>(
   // The status is true before the steps run, so a latch and the status are one write. Its Events are recorded with it: after a
   // step that fails, the next reconcile would find no difference, and the Events would be lost.
   if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch }).then(recordEvents);
-  const { outcome, refusal } = await runSteps(plan.steps, options, signal);
-  if (!plan.latch && !options.shouldCoalesce(plan.status)) await writeStatus(plan.status);
-  if (!plan.latch) recordEvents();
-  if (!refusal) return outcome;
-  options.recorder.record(resource, subject, {
-    type: 'Warning',
-    reason: 'Refused',
-    note: `refused by the API server: ${refusal.serverMessage}`,
-  });
-  throw refusal;
+  const steps = await runSequence(plan.steps, options, signal, STEPS_LIMIT_MS);
+  const due = (plan.upkeep ?? []).filter((task) => !task.deferred);
+  const upkeep = await Promise.all(
+    due.map(async (task) => ({ task, outcome: await runSequence(task.steps, options, signal, UPKEEP_LIMIT_MS) })),
+  );
+  for (const { error } of [steps, ...upkeep.map(({ outcome }) => outcome)].flatMap(failed))
+    if (isRefusal(error)) {
+      const note = `refused by the API server: ${error.serverMessage}`;
+      options.recorder.record(resource, subject, { type: 'Warning', reason: 'Refused', note });
+    }
+  // Decided from a stale cache, the status may be wrong; the next reconcile follows at once.
+  if (plan.latch || failed(steps).some(({ error }) => isStale(error))) return { steps, upkeep };
+  if (!options.shouldCoalesce(plan.status)) await writeStatus(plan.status);
+  recordEvents();
+  return { steps, upkeep };
 }
 
-/** Returns a refusal by policy instead of throwing it: the status that reports it is written before the error is thrown. */
-async function runSteps<Call extends NamedCall>(
+const failed = <Call extends NamedCall>(outcome: Outcome<Call>) => (outcome.is === 'failed' ? [outcome] : []);
+
+/** Returns the failure instead of throwing it: the status that reports the state is written before the reconcile is retried. */
+async function runSequence<Call extends NamedCall>(
   steps: readonly Step<Call>[],
   options: ExecuteOptions<Call>,
   signal: AbortSignal,
-): Promise<{ readonly outcome: Outcome; readonly refusal?: ApiError }> {
-  for (const step of steps)
-    try {
-      await runStep(step, options, signal);
-    } catch (error) {
-      if (error instanceof RetryLater && step.do === 'call')
-        return { outcome: { is: 'retryLater', message: error.message, kind: error.kind, retryMs: step.retryMs } };
-      if (!isRefusal(error)) throw error;
-      return { outcome: { is: 'done' }, refusal: error };
-    }
-  return { outcome: { is: 'done' } };
+  limitMs: number,
+): Promise<Outcome<Call>> {
+  if (steps.length === 0) return { is: 'done' };
+  const { signal: limit, cancel } = deadline(options.clock, limitMs, signal);
+  try {
+    for (const step of steps)
+      try {
+        await runStep(step, options, limit);
+      } catch (error) {
+        return { is: 'failed', step, error: error instanceof Error ? error : new Error(String(error)) };
+      }
+    return { is: 'done' };
+  } finally {
+    cancel();
+  }
 }
 
 const report = (options: Pick<ExecuteOptions, 'onWrite'>, resource: Resource, verb: string, object: KubeObject): void =>

@@ -45,18 +45,49 @@ export class RetryLater extends Error {
   }
 }
 
-/** A step of the last reconcile that was refused, as a fact for the next one. */
-export interface Refusal {
+/**
+ * A step that failed, or that had no lasting effect, as a fact for the next reconcile: a rule decides by it, and the status
+ * reports it. It is kept per row and object, so that one object that cannot be written holds nothing else up.
+ */
+export interface Failure {
+  /** Of the sequence of a plan, or of a task of upkeep. */
+  readonly in: 'steps' | 'upkeep';
+  /** The row of a stage whose step it was. */
+  readonly row: string;
+  /** Kind and name of the object, or the name and target of a call. */
+  readonly target: string;
+  /**
+   * refused: a policy, a quota or an admission webhook; a user has to change something. later: a call was refused for now.
+   * overwritten: the write succeeded again and again, and the object still differs. failed: everything else.
+   */
+  readonly is: 'refused' | 'later' | 'overwritten' | 'failed';
   readonly message: string;
+  /** The name of the call, if the step was one. */
+  readonly call?: string;
+  /** What kind of refusal a call was rejected with, where the next reconcile decides by it. */
   readonly kind?: string | undefined;
-  /** Milliseconds since 1970: since then every reconcile was refused with this kind, without a long pause. */
+  /** How many times in a row. */
+  readonly times: number;
+  /** Milliseconds since 1970: since then it has failed in the same way, without a long pause. */
   readonly since: number;
-  /** When it was refused last. Reconciles that fail before their steps do not try again. */
+  /** When it failed last. Reconciles that fail before their steps do not try again. */
   readonly at: number;
+  /** Not attempted again before: milliseconds since 1970. */
+  readonly retryAt: number;
 }
 
-/** The prefix of a refusal by the API server, as a fact for the next reconcile. */
-export const SERVER_REFUSES = 'the API server refuses';
+/** What a controller remembers of earlier reconciles of one key. */
+export interface Memory {
+  readonly failures: readonly Failure[];
+  /** Kinds whose cache has not shown the last write yet: rows of upkeep that write them wait, all others go on. */
+  readonly unconfirmed: readonly string[];
+}
+
+export const NO_MEMORY: Memory = { failures: [], unconfirmed: [] };
+
+/** All failures in one sentence, for a status; `undefined` if there are none. */
+export const failureMessage = (failures: readonly Failure[]): string | undefined =>
+  failures.length === 0 ? undefined : [...new Set(failures.map(({ message }) => message))].join('; ');
 
 export interface EventRecord {
   readonly type: 'Normal' | 'Warning';
@@ -77,12 +108,37 @@ export interface Decision<Status extends object, Call extends NamedCall = never>
   readonly requeueAfterMs?: number;
 }
 
+/** What one row of upkeep decided. Its sequences are independent of each other and of every other row: each has its own outcome. */
+export interface Upkeep<Status extends object, Call extends NamedCall = never> {
+  readonly message: string;
+  readonly latch?: Partial<Status>;
+  /** Each runs in order and ends at its first failure. Its first step names the object that a failure is reported for. */
+  readonly sequences?: readonly (readonly Step<Call>[])[];
+  readonly event?: EventRecord;
+  readonly requeueAfterMs?: number;
+}
+
+export interface UpkeepTask<Call extends NamedCall = never> {
+  readonly row: string;
+  readonly target: string;
+  readonly steps: readonly Step<Call>[];
+  /**
+   * Why it is wanted, but not run in this reconcile: it failed or was overwritten a moment ago, the cache has not shown the
+   * last write of its kind, or another row writes the same object.
+   */
+  readonly deferred?: 'backOff' | 'unconfirmed' | 'inTurn';
+}
+
 export interface Plan<Status extends object, Call extends NamedCall = never> {
   /** The name of the rule that decided. */
   readonly rule: string;
   readonly message: string;
   readonly latch?: Partial<Status>;
   readonly steps: readonly Step<Call>[];
+  /** What rows of upkeep decided besides. */
+  readonly contributions?: readonly { readonly row: string; readonly message: string }[];
+  /** Run after the steps, also if one of them failed. */
+  readonly upkeep?: readonly UpkeepTask<Call>[];
   /** The whole status after this reconcile; only the difference is written. */
   readonly status: Status;
   readonly events: readonly EventRecord[];
@@ -91,47 +147,9 @@ export interface Plan<Status extends object, Call extends NamedCall = never> {
 }
 
 /** A rule and its place in the order; the name is in the log, the metric and the tests. */
-export interface NamedRule<Observed, Decided extends Decision<object, NamedCall>> {
+export interface NamedRule<Observed, Decided> {
   readonly name: string;
   readonly rule: (observed: Observed) => Decided | undefined;
-}
-
-/** The first rule that decides wins. The last rule of every list must always decide. */
-function firstDecision<Observed, Decided extends Decision<object, NamedCall>>(
-  rules: readonly NamedRule<Observed, Decided>[],
-  observed: Observed,
-): { readonly name: string; readonly decision: Decided } {
-  for (const { name, rule } of rules) {
-    const decision = rule(observed);
-    if (decision) return { name, decision };
-  }
-  throw new Error('no rule decided');
-}
-
-/** The parts of a plan that do not depend on the rule that decided. */
-export interface Finished<Status extends object> {
-  readonly status: Status;
-  readonly events: readonly EventRecord[];
-  readonly requeueAfterMs: number | undefined;
-}
-
-/** The plan of the first rule that decides, with its status, Events and requeue from `finish`. */
-export function planOf<Observed, Status extends object, Call extends NamedCall, Decided extends Decision<Status, Call>>(
-  rules: readonly NamedRule<Observed, Decided>[],
-  observed: Observed,
-  finish: (decision: Decided) => Finished<Status>,
-): Plan<Status, Call> {
-  const { name, decision } = firstDecision(rules, observed);
-  const { status, events, requeueAfterMs } = finish(decision);
-  return {
-    rule: name,
-    message: decision.message,
-    ...(decision.latch && { latch: decision.latch }),
-    steps: decision.steps ?? [],
-    status,
-    events: [...(decision.event ? [decision.event] : []), ...events],
-    ...(requeueAfterMs !== undefined && { requeueAfterMs }),
-  };
 }
 
 interface Referable {
@@ -155,3 +173,11 @@ export const refTo = (
   uid,
   ...(precondition.resourceVersion && resourceVersion !== undefined && { resourceVersion }),
 });
+
+/** Kind and name of the object that a step writes, or name and target of its call. */
+export const stepTarget = (step: Step<NamedCall>): string => {
+  if (step.do === 'create') return `${step.object.kind} ${step.object.metadata.name ?? ''}`;
+  if (step.do === 'call') return `${step.call.name} ${step.call.target}`;
+  const target = step.do === 'delete' ? step.what : step.to;
+  return `${target.kind} ${target.name}`;
+};

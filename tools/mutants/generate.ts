@@ -101,7 +101,7 @@ function planFaults(node: Node, text: Text, short: Text): readonly Change[] {
     const name = nameOf(property['key']);
     if ((name === 'uid' || name === 'resourceVersion') && nameOf(property['value']) !== 'undefined')
       return [missing(node, property, 'precondition')];
-    if (name !== 'latch' && name !== 'steps') return [];
+    if (!['latch', 'steps', 'sequences'].includes(name)) return [];
     const value = child(property, 'value');
     if (!/^(Array|Object)Expression$/.test(value.type)) return [missing(node, property, 'plan:')];
     return areSteps(value) ? [] : partsOf(value).map((part) => missing(value, part, name));

@@ -95,11 +95,10 @@ export const SENTENCES: readonly Sentence[] = [
     ['releaseFinalizer', 'filter()', 1, '[]', 'the finalizer of another controller is removed'],
   ]),
   ...of('src/runtime/execute.ts', [
-    ['runSteps', 'if', 2, 'false', 'a failed step counts as refused, and the status is written'],
     ['execute', 'needsVersion()', 1, 'false', 'evidence from a stale view overwrites a newer status'],
   ]),
   ...of('src/runtime/controller.ts', [
-    ['Controller.#barrier', 'waitForDeletion()', 1, 'undefined', 'a reconcile does not see that an object is deleted'],
+    ['confirmed', 'waitForDeletion()', 1, 'undefined', 'a reconcile does not see that an object is deleted'],
   ]),
   ...of('src/etcd/guarded.ts', [['guarded', '?:', 1, 'true', 'a process that has lost the Lease changes members']]),
   ...of('src/etcd/failover.ts', [

@@ -28,25 +28,26 @@ const invalid: Is = { down: true, evidence: EVIDENCE.dataInvalid };
 
 describe('the rule that decides', () => {
   test.each<[string, Observed, string, readonly string[]]>([
+    ['no EtcdMember has an owner', unowned(world([up, up, up]), [1, 2, 3]), 'steady', [name(1), name(2), name(3)]],
+    ['one of three has no owner', unowned(world([up, up, up]), [2]), 'steady', [name(2)]],
+    ['a lost member is replaced meanwhile', unowned(world([up, up, lost]), [1]), 'replaceLost', ['delete', name(1)]],
     [
-      'no EtcdMember has an owner',
-      unowned(world([up, up, up]), [1, 2, 3]),
-      'adoptMembers',
-      [name(1), name(2), name(3)],
+      'a lost member without an owner is adopted before it is replaced',
+      unowned(world([up, up, lost]), [3]),
+      'replaceLost',
+      [name(3)],
     ],
-    ['one of three has no owner', unowned(world([up, up, up]), [2]), 'adoptMembers', [name(2)]],
-    ['adoption comes before a lost member is replaced', unowned(world([up, up, lost]), [1]), 'adoptMembers', [name(1)]],
     [
-      'adoption comes before AllMembersLost is reported',
+      'the data of all members is unreadable: they are adopted all the same',
       unowned(world([lost, invalid], { etcd: unreachable }), [1]),
-      'adoptMembers',
+      'noReadableData',
       [name(1)],
     ],
     [
-      'adoption comes before a member is added',
+      'a member is created meanwhile',
       unowned(world([up, awaited], { replicas: 2 }), [1]),
-      'adoptMembers',
-      [name(1)],
+      'startNext',
+      ['create', name(1)],
     ],
     [
       'a member that is being deleted is removed, not adopted',
@@ -67,8 +68,10 @@ describe('the rule that decides', () => {
       [],
     ],
   ])('%s', (_name, o, rule, targets) => {
-    const { rule: answered, steps } = decide(o);
-    const named = steps.map((s) => (s.do === 'patch' ? s.to.name : s.do === 'call' ? s.call.target : s.do));
+    const { rule: answered, steps, upkeep = [] } = decide(o);
+    const named = [...steps, ...upkeep.flatMap((task) => task.steps)].map((s) =>
+      s.do === 'patch' ? s.to.name : s.do === 'call' ? s.call.target : s.do,
+    );
     expect([answered, named]).toEqual([rule, targets]);
   });
 });
@@ -77,8 +80,8 @@ test('foreign owner references are kept, and the patch fails when the EtcdMember
   const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' };
   const weak = { ...other, name: 'db', uid: CLUSTER_UID };
   const o = unowned(world([up]), [1], [other, weak]);
-  const { steps, events: notices } = decide(o);
-  expect(steps).toEqual([
+  const { upkeep, events: notices } = decide(o);
+  expect(upkeep?.flatMap(({ steps }) => steps)).toEqual([
     {
       do: 'patch',
       to: { kind: 'EtcdMember', namespace: 'ns', name: name(1), uid: 'uid-1', resourceVersion: '200' },

@@ -120,12 +120,17 @@ export function pdb(cluster: EtcdCluster, minAvailable: number): PodDisruptionBu
   };
 }
 
-/** The patch to the PodDisruptionBudget that was built; it also removes the maxUnavailable of an older one. */
+/**
+ * The patch of the fields that the operator owns; it also removes the maxUnavailable of an older one. Other fields stay: a policy
+ * may set them, and a later Kubernetes may have a default for a field that is unknown today.
+ */
 export const pdbPatch = (
-  actual: PodDisruptionBudget,
-  built: PodDisruptionBudget,
+  { spec: is }: PodDisruptionBudget,
+  { spec: want }: PodDisruptionBudget,
 ): Readonly<Record<string, unknown>> | undefined => {
-  const spec = mergePatch(actual.spec, built.spec);
+  const owned = ['maxUnavailable', ...Object.keys(want ?? {})];
+  const others = Object.entries(is ?? {}).filter(([field]) => !owned.includes(field));
+  const spec = mergePatch(is, { ...Object.fromEntries(others), ...want });
   return spec && { spec };
 };
 

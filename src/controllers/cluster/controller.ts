@@ -5,10 +5,10 @@ import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../../api/names.ts';
-import { asksCertManager } from '../../domain/cert-manager.ts';
+import { asksCertManager, certificateKind } from '../../domain/cert-manager.ts';
 import { controllerOf } from '../../domain/ownership.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
-import { podDisruptionBudgets, pods } from '../../kube/resources.ts';
+import { podDisruptionBudgets, pods, services } from '../../kube/resources.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import type { Reconciler } from '../../runtime/controller.ts';
@@ -25,11 +25,12 @@ export const clusterResource: Resource<EtcdCluster> = etcdClusters;
 export const clusterReconciler = (ports: ClusterPorts): Reconciler<Observed, EtcdClusterStatus, ClusterCall> => ({
   name: 'cluster',
   resource: clusterResource,
-  observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
+  observe: (key, signal, memory) => observe(ports, key, signal, memory),
   subject: (observed) => observed.cluster,
   decide,
   call: (call, signal) => execute(ports, call, signal),
   isMinor,
+  upkeepKinds: [services.kind, podDisruptionBudgets.kind, certificateKind.kind],
   forget: (key) => {
     ports.etcd.forget(key);
     ports.credentials.drop(key);

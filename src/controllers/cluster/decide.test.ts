@@ -13,12 +13,14 @@ import {
   SELF,
   TARGET,
 } from '../../../test/support/builders/builders.ts';
+import { textsOf } from '../../../test/support/builders/plan.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
 import type { Holding } from '../../domain/ownership.ts';
 import type { Service } from '../../gen/kube.ts';
+import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clientService, headlessService, pdb } from './build.ts';
 import { decide } from './decide.ts';
 import type { EtcdView, MemberView, Observed } from './observed.ts';
@@ -56,7 +58,7 @@ function world(patch: Partial<Observed> = {}): Observed {
   const seed: Observed['seed'] = members[0] ? ours(members[0].object) : absent;
   return {
     now: NOW,
-    refusal: undefined,
+    memory: NO_MEMORY,
     cluster: aCluster({ status: LATCHED }),
     services,
     pdb: ours(aPdb),
@@ -75,7 +77,7 @@ const formed = (patch: Partial<Observed> = {}): Observed =>
 const nothing = { services: { headless: absent, client: absent }, members: [], etcd: { is: 'notAsked' } } as const;
 
 const stepsOf = (o: Observed): readonly string[] =>
-  decide(o).steps.map((s) => {
+  textsOf(decide(o), (s) => {
     if (s.do === 'create') return `create ${s.object.kind} ${s.object.metadata.name}`;
     if (s.do === 'call') return `${s.call.name} ${s.call.target}`;
     return `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`;
@@ -130,7 +132,7 @@ describe('the rule that decides', () => {
       'a crash after the status write: the same objects are created',
       world(nothing),
       'bootstrap',
-      ['create Service db', 'create Service db-client', `create EtcdMember ${SEED_NAME}`],
+      [`create EtcdMember ${SEED_NAME}`, 'services: create Service db', 'services: create Service db-client'],
     ],
     [
       'a crash after the Services: only the seed is created',
@@ -176,20 +178,20 @@ describe('the rule that decides', () => {
       'the cluster ID is recorded and no member exists: the cluster is not bootstrapped again',
       formed({ members: [], etcd: { is: 'notAsked' } }),
       'allMembersLost',
-      [],
+      ['pdb: delete PodDisruptionBudget'],
     ],
     ['the only member has lost its data', formed({ members: [lostMember], etcd: unreachable }), 'allMembersLost', []],
     [
-      'all data is lost and the Services are deleted: nothing is created',
+      'all data is lost and the Services are deleted: no member is created',
       formed({ ...nothing, members: [] }),
       'allMembersLost',
-      [],
+      ['services: create Service db', 'services: create Service db-client', 'pdb: delete PodDisruptionBudget'],
     ],
     [
       'a Service was deleted',
       formed({ services: { ...services, client: absent } }),
-      'repairServices',
-      ['create Service db-client'],
+      'steady',
+      ['services: create Service db-client'],
     ],
     [
       'a Service was changed',
@@ -199,8 +201,8 @@ describe('the rule that decides', () => {
           client: ours({ ...withUid(clientService(aCluster())), spec: { selector: { a: 'b' } } }),
         },
       }),
-      'repairServices',
-      ['apply Service'],
+      'steady',
+      ['services: apply Service'],
     ],
     [
       'a Service was replaced by a foreign one: it is not changed',
@@ -221,20 +223,20 @@ describe('the rule that decides', () => {
       'clusterIdMismatch',
       [],
     ],
-    ['a voter is not recorded yet', formed({ members: [member()] }), 'recordVoters', ['patch EtcdMember']],
+    [
+      'a voter is not recorded yet',
+      formed({ members: [member()] }),
+      'waitForMembers',
+      ['recordVoters: patch EtcdMember'],
+    ],
     [
       'a recorded voter is a learner',
       formed({ etcd: { ...answers, members: [{ ...entry, isLearner: true }] } }),
-      'recordVoters',
-      ['patch EtcdMember'],
+      'promote',
+      [`promote ${SEED_NAME}`, 'recordVoters: patch EtcdMember'],
     ],
     ['the member is not ready', formed({ members: [member({ isVoter: true })] }), 'waitForMembers', []],
-    [
-      'the spec changed',
-      formed({ cluster: aCluster({ status: FORMED, spec: { version: '3.6.17' } }) }),
-      'adoptTarget',
-      [],
-    ],
+    ['the spec changed', formed({ cluster: aCluster({ status: FORMED, spec: { version: '3.6.17' } }) }), 'steady', []],
     [
       'a new cluster requests certificates and cert-manager is not installed: nothing is created, least of all without TLS',
       world({
@@ -242,7 +244,7 @@ describe('the rule that decides', () => {
         cluster: aCluster({ spec: { tls: { peer: { certManager: { issuerRef: { name: 'i' } } } } } }),
         issuance: { is: 'missing' },
       }),
-      'waitForCertificates',
+      'waitForCredentials',
       [],
     ],
     [
@@ -251,18 +253,24 @@ describe('the rule that decides', () => {
       'blocked',
       [],
     ],
-    ['the PodDisruptionBudget is missing', formed({ pdb: absent }), 'repairPdb', ['create PodDisruptionBudget db']],
+    ['the PodDisruptionBudget is missing', formed({ pdb: absent }), 'steady', ['pdb: create PodDisruptionBudget db']],
     [
       'the PodDisruptionBudget is that of an earlier operator',
       formed({ pdb: ours({ ...aPdb, spec: { ...aPdb.spec, maxUnavailable: 1 } }) }),
-      'repairPdb',
-      ['patch PodDisruptionBudget'],
+      'steady',
+      ['pdb: patch PodDisruptionBudget'],
+    ],
+    [
+      'the PodDisruptionBudget has a field that the operator does not set, by a policy or a later Kubernetes',
+      formed({ pdb: ours({ ...aPdb, spec: Object.assign({ later: 'x' }, aPdb.spec) }) }),
+      'steady',
+      [],
     ],
     [
       'podDisruptionBudget.enabled is false',
       formed({ cluster: aCluster({ status: FORMED, spec: { podDisruptionBudget: { enabled: false } } }) }),
-      'repairPdb',
-      ['delete PodDisruptionBudget'],
+      'steady',
+      ['pdb: delete PodDisruptionBudget'],
     ],
     ['the PodDisruptionBudget is foreign: it is not changed', formed({ pdb: foreign }), 'steady', []],
     ['the earlier operator created the seed: no second one is created', earlier(), 'waitForSeed', []],
@@ -287,14 +295,14 @@ describe('the rule that decides', () => {
     [
       'labels changed: they are patched while the previous ones are still recorded',
       formed({ cluster: aCluster({ status: FORMED, spec: { additionalMetadata: { labels: { team: 'a' } } } }) }),
-      'relabel',
-      ['patch Service', 'patch Service', 'patch PodDisruptionBudget'],
+      'steady',
+      ['relabel: patch Service', 'relabel: patch Service', 'relabel: patch PodDisruptionBudget'],
     ],
     [
       'the spec changed before the seed was created: it is created from the new spec',
       world({ members: [], cluster: aCluster({ status: LATCHED, spec: { version: '3.6.17' } }) }),
-      'adoptTarget',
-      [],
+      'bootstrap',
+      [`create EtcdMember ${SEED_NAME}`],
     ],
     [
       'replicas is 0: the cluster is not bootstrapped',
@@ -313,8 +321,8 @@ describe('the rule that decides', () => {
     [
       'the seed starts and its Service is missing: it needs its DNS name',
       world({ services: { ...services, headless: absent } }),
-      'repairServices',
-      ['create Service db'],
+      'waitForSeed',
+      ['services: create Service db'],
     ],
     [
       'the spec changed and the seed responds: the cluster ID is recorded',
@@ -361,8 +369,8 @@ describe('the rule that decides', () => {
     [
       'deletionPolicy changed: members get it before they are deleted',
       formed({ cluster: aCluster({ status: FORMED, spec: { deletionPolicy: 'Retain' } }) }),
-      'propagateDeletionPolicy',
-      ['patch EtcdMember'],
+      'steady',
+      ['propagateDeletionPolicy: patch EtcdMember'],
     ],
     ['the cluster is being deleted', world({ ...nothing, cluster: aCluster({ deleting: true }) }), 'beingDeleted', []],
   ])('%s', (_name, observed, rule, steps) => {
@@ -376,8 +384,10 @@ test('the token, the target and the first member number are recorded before anyt
   const again = decide(
     world({ ...nothing, cluster: aCluster({ status: { ...LATCHED, progressDeadline: '2026-01-01T12:10:00Z' } }) }),
   );
-  expect(again.steps).toEqual(plan.steps);
-  expect(again.latch).toEqual(plan.latch);
+  const created = ({ steps, upkeep = [] }: typeof plan) =>
+    [...steps, ...upkeep.flatMap((task) => task.steps)].flatMap((s) => (s.do === 'create' ? [s.object] : []));
+  expect(created(again)).toEqual(expect.arrayContaining([...created(plan)]));
+  expect(plan.latch).toMatchObject({ ...again.latch });
 });
 
 test('a recorded token is kept', () => {
@@ -417,7 +427,7 @@ test('an edit is recorded together with its progress deadline', () => {
     cluster: aCluster({ spec: { replicas: replicas + 2 }, status: { ...FORMED, observed: TARGET } }),
   });
   const { rule, latch } = decide(o);
-  expect(rule).toBe('adoptTarget');
+  expect(rule).toBe('addLearner');
   expect(latch?.observed).toEqual({ ...template, replicas: replicas + 2 });
   expect(Date.parse(latch?.progressDeadline ?? '')).toBeGreaterThan(NOW);
 });

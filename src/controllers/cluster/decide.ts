@@ -1,14 +1,15 @@
-/** What to do next for one EtcdCluster. The order is policy: the first rule that applies decides. */
+/** What to do next for one EtcdCluster, in stages: a Service that is refused must not keep a member from being repaired. */
 
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import { type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
+import { type Answer, allOf, compose, firstOf } from '../../runtime/compose.ts';
+import type { NamedRule, Plan } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
-import { enableAuth, enableAuthOnSeed, waitForPassword } from './credentials/rules/auth.ts';
-import { discardCABundles, recordCABundle, renewCABundle } from './credentials/rules/ca-rotation.ts';
-import { correctRequests, requestCertificates } from './credentials/rules/cert-manager.ts';
-import { waitForCertificates, writeSecrets, writeSecretsFirst } from './credentials/rules/certificates.ts';
+import { changeRootPassword, enableAuth, waitForAuth } from './credentials/rules/auth.ts';
+import { discardCABundles, narrowCABundle, recordCABundle } from './credentials/rules/ca-rotation.ts';
+import { requestCertificates } from './credentials/rules/cert-manager.ts';
+import { waitForCredentials, writeSecrets } from './credentials/rules/certificates.ts';
 import { eventsFor } from './events.ts';
-import type { ClusterDecision, Observed } from './observed.ts';
+import { type ClusterDecision, type ClusterUpkeep, isFormed, type Observed } from './observed.ts';
 import { wantedChange } from './refused-changes.ts';
 import { bootstrap, discover, rebuildSeed, waitForSeed } from './rules/bootstrap.ts';
 import {
@@ -21,7 +22,6 @@ import {
 } from './rules/growth.ts';
 import {
   adoptMembers,
-  adoptRefused,
   adoptTarget,
   beingDeleted,
   blockedBySpec,
@@ -30,50 +30,64 @@ import {
 } from './rules/lifecycle.ts';
 import { allMembersLost, noReadableData } from './rules/loss.ts';
 import { pause, pausedBeforeBootstrap, resume } from './rules/pause.ts';
-import { correctPdb, repairPdb } from './rules/pdb.ts';
+import { correctPdb } from './rules/pdb.ts';
 import { promote } from './rules/promote.ts';
 import { restartRefusing } from './rules/refused-changes.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
 import { restart, restoreTraffic } from './rules/restart.ts';
 import { expireVolumes, otherClusterId, recordVoters, steady, waitForMembers } from './rules/running.ts';
-import { correctServices, relabel, repairServices } from './rules/services.ts';
+import { correctServices, relabel } from './rules/services.ts';
 import { deleteRemovedMember, removeLeaving, removeOrphanMember, shrink } from './rules/shrink.ts';
 import { requeueAfterMs, statusOf } from './status.ts';
 
 /** Membership changes that etcd checks by the connections between its members. */
 const WANTED_CHANGE = wantedChange([completePending, removeLeaving, removeOrphanMember, addLearner]);
 
-export const RULES: readonly NamedRule<Observed, ClusterDecision>[] = [
+type Rules = readonly NamedRule<Observed, ClusterDecision>[];
+
+/** The first answer ends the reconcile, and nothing is created or corrected. The status is still written. */
+export const STOP: Rules = [
   { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is created for a cluster that is being deleted
-  { name: 'adoptMembers', rule: adoptMembers }, // before any rule that counts members
   { name: 'blocked', rule: blockedBySpec }, // before anything is created: a spec is never met in part
   { name: 'nameTaken', rule: nameTaken }, // before any object of that name is used
-  { name: 'relabel', rule: relabel }, // before the target is replaced: it has the previous labels
-  { name: 'adoptTarget', rule: adoptTarget }, // before anything is built from an outdated target
-  { name: 'propagateDeletionPolicy', rule: propagateDeletionPolicy }, // before any rule that deletes a member
-  { name: 'allMembersLost', rule: allMembersLost }, // before any rule that could create a member
-  { name: 'noReadableData', rule: noReadableData }, // before any rule that could replace a member and delete its PVC
+];
+
+/** Every row contributes; one that fails backs off, and holds nothing else up. Where two rows write one object, the first goes first. */
+export const UPKEEP: readonly NamedRule<Observed, ClusterUpkeep>[] = [
+  { name: 'adoptTarget', rule: adoptTarget },
+  { name: 'adoptMembers', rule: adoptMembers },
+  { name: 'propagateDeletionPolicy', rule: propagateDeletionPolicy }, // no member is deleted before it has its policy
+  { name: 'relabel', rule: relabel },
+  { name: 'services', rule: correctServices },
+  { name: 'recordVoters', rule: recordVoters },
+  { name: 'pdb', rule: correctPdb }, // follows from the voters
+  { name: 'clearAlarm', rule: clearAlarm },
+  { name: 'requestCertificates', rule: requestCertificates },
+  { name: 'writeSecrets', rule: writeSecrets },
+  { name: 'recordCABundle', rule: recordCABundle },
+  { name: 'enableAuth', rule: enableAuth },
+  { name: 'changeRootPassword', rule: changeRootPassword },
+];
+
+/** While no cluster ID is recorded. The first answer wins, and the last row always answers. */
+export const BOOTSTRAP: Rules = [
   { name: 'pausedBeforeBootstrap', rule: pausedBeforeBootstrap },
-  { name: 'requestCertificates', rule: requestCertificates }, // takes longest, and the bootstrap needs them
-  { name: 'writeSecretsFirst', rule: writeSecretsFirst }, // before any Pod that mounts them
-  { name: 'waitForCertificates', rule: waitForCertificates },
-  { name: 'waitForPassword', rule: waitForPassword },
+  { name: 'waitForCredentials', rule: waitForCredentials }, // before any Pod that mounts them
   { name: 'bootstrap', rule: bootstrap },
-  { name: 'renewCABundle', rule: renewCABundle },
   { name: 'rebuildSeed', rule: rebuildSeed },
   { name: 'discover', rule: discover },
-  { name: 'repairServices', rule: repairServices }, // also before the bootstrap is complete: members need their DNS names
-  { name: 'waitForSeed', rule: waitForSeed }, // last of the rules before the cluster ID is recorded
+  { name: 'waitForSeed', rule: waitForSeed },
+];
+
+/** The first answer wins: at most one membership change at a time. */
+export const MEMBERSHIP: Rules = [
+  { name: 'allMembersLost', rule: allMembersLost }, // before any rule that could create a member
+  { name: 'noReadableData', rule: noReadableData }, // before any rule that could replace a member and delete its PVC
   { name: 'clusterIdMismatch', rule: otherClusterId }, // before any rule that uses a response of etcd
-  { name: 'recordVoters', rule: recordVoters },
-  { name: 'repairPdb', rule: repairPdb }, // follows from the voters
   { name: 'pause', rule: pause }, // before any rule that changes the membership
   { name: 'resume', rule: resume },
-  { name: 'clearAlarm', rule: clearAlarm }, // before all rules that need etcd to accept writes
-  { name: 'enableAuthOnSeed', rule: enableAuthOnSeed }, // before other members serve clients without auth
   { name: 'restartRefusing', rule: restartRefusing(WANTED_CHANGE) }, // before the membership changes that it retries; after deletion and pause, which end it
   { name: 'completePending', rule: completePending }, // half-created by an earlier operator
-  { name: 'restoreTraffic', rule: restoreTraffic(WANTED_CHANGE) }, // before anything slower: the Pod serves no clients until then
   { name: 'removeLeaving', rule: removeLeaving }, // a removal in progress is finished before another change
   { name: 'deleteRemovedMember', rule: deleteRemovedMember },
   { name: 'removeOrphanMember', rule: removeOrphanMember },
@@ -82,25 +96,40 @@ export const RULES: readonly NamedRule<Observed, ClusterDecision>[] = [
   { name: 'rebuildJoining', rule: rebuildJoining },
   { name: 'refreshJoinList', rule: refreshJoinList },
   { name: 'startNext', rule: startNext }, // after all rules that could still change its initial cluster
+  { name: 'waitForAuth', rule: waitForAuth }, // before other members serve clients without auth
   { name: 'addLearner', rule: addLearner }, // before promotion: after one, etcd refuses to add members for five seconds
   { name: 'promote', rule: promote },
   { name: 'waitForJoining', rule: waitForJoining },
-  { name: 'adoptRefused', rule: adoptRefused },
-  { name: 'correctServices', rule: correctServices }, // refused in the last reconcile: after the urgent rules
-  { name: 'correctPdb', rule: correctPdb },
-  { name: 'writeSecrets', rule: writeSecrets }, // refused in the last reconcile: after the urgent rules
-  { name: 'correctRequests', rule: correctRequests }, // the cert-manager webhook may refuse or be unreachable: after the urgent rules
-  { name: 'recordCABundle', rule: recordCABundle }, // when no member joins or leaves
+];
+
+/** Only at rest, one disruption at a time. */
+export const MAINTENANCE: Rules = [
+  { name: 'narrowCABundle', rule: narrowCABundle },
   { name: 'restart', rule: restart },
-  { name: 'discardCABundles', rule: discardCABundles },
-  { name: 'enableAuth', rule: enableAuth }, // changes no member, and must not delay rules that do
+  { name: 'discardCABundles', rule: discardCABundles }, // after the restarts: no Pod mounts them any more
   { name: 'expireVolumes', rule: expireVolumes },
+];
+
+/** Messages only. The last row always answers. */
+export const REST: Rules = [
   { name: 'waitForMembers', rule: waitForMembers },
   { name: 'steady', rule: steady },
 ];
 
-export const decide = (o: Observed): Plan<EtcdClusterStatus, ClusterCall> =>
-  planOf(RULES, o, (decision) => {
-    const status = statusOf(o, decision, WANTED_CHANGE);
-    return { status, events: eventsFor(o, status), requeueAfterMs: requeueAfterMs(o, decision) };
+function answerOf(o: Observed): Answer<ClusterDecision> {
+  const membership = isFormed(o) ? firstOf(MEMBERSHIP, o) : firstOf(BOOTSTRAP, o);
+  const isAtRest = isFormed(o) && (membership === undefined || membership.decision.atRest === true);
+  const answer = (isAtRest ? firstOf(MAINTENANCE, o) : undefined) ?? membership ?? firstOf(REST, o);
+  if (!answer) throw new Error('no rule decided');
+  return answer;
+}
+
+export function decide(o: Observed): Plan<EtcdClusterStatus, ClusterCall> {
+  const stop = firstOf(STOP, o);
+  const answer = stop ?? answerOf(o);
+  const rows = [...UPKEEP, { name: 'restoreTraffic', rule: restoreTraffic(answer.decision.restarts) }];
+  return compose(answer, stop ? [] : allOf(rows, o), { ...o.memory, now: o.now }, (decision, latch, tasks) => {
+    const status = statusOf(o, { message: decision.message, latch, tasks }, WANTED_CHANGE);
+    return { status, events: eventsFor(o, status), requeueAfterMs: requeueAfterMs(o, { ...decision, latch }) };
   });
+}

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { down, type Is, id, learner, lost, name, up, world } from '../../../test/support/builders/members.ts';
 import { clusters } from '../../../test/support/builders/members-arbitrary.ts';
 import { quorumOf } from '../../domain/quorum.ts';
-import { RULES } from './decide.ts';
+import { MAINTENANCE, MEMBERSHIP } from './decide.ts';
 import { quorumView } from './disruption-view.ts';
 import type { ClusterDecision, Observed } from './observed.ts';
 import { rebuildJoining } from './rules/growth.ts';
@@ -23,7 +23,7 @@ test('whichever rule decides, at most one voter is disrupted, and a quorum of th
   fc.assert(
     fc.property(clusters, (o) => {
       const { voters } = quorumView(o);
-      for (const { name: rule, rule: decide } of RULES) {
+      for (const { name: rule, rule: decide } of [...MEMBERSHIP, ...MAINTENANCE]) {
         const names = disrupted(decide(o));
         const members = voters.filter((voter) => names.includes(voter.name));
         if (members.length === 0) continue;

@@ -4,6 +4,7 @@ import { memberName, memberNumber } from '../../api/names.ts';
 import { identity } from '../../domain/ownership.ts';
 import { SLOW_JOIN_MS } from '../../domain/timing.ts';
 import { nameIn } from './build.ts';
+import type { EtcdChange } from './calls.ts';
 import {
   createdAt,
   desired,
@@ -62,6 +63,11 @@ const maxLearners = (o: Observed): number =>
   );
 
 export const isStuck = (o: Observed, m: MemberView): boolean => ageMs(o, m) > SLOW_JOIN_MS;
+
+const JOIN_CALLS: readonly string[] = ['addLearner', 'promote'] satisfies readonly EtcdChange['name'][];
+/** etcd has refused to add or to promote a member in the last reconcile. */
+export const isJoinRefused = (o: Observed): boolean =>
+  o.memory.failures.some(({ call }) => call !== undefined && JOIN_CALLS.includes(call));
 
 export const isFull = (o: Observed): boolean => learnersOf(o).length >= maxLearners(o);
 

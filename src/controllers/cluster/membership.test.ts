@@ -316,14 +316,14 @@ describe('the rule that decides', () => {
     [
       'paused: the PodDisruptionBudget is deleted',
       world([dormant, dormant], { replicas: 0, etcd: { is: 'notAsked' } }),
-      'repairPdb',
-      ['delete db'],
+      'pause',
+      ['pdb: delete db'],
     ],
     [
-      'resumed with fewer replicas: the PodDisruptionBudget is deleted first',
+      'resumed with fewer replicas: the PodDisruptionBudget follows when they run',
       world([dormant, dormant, dormant], { replicas: 1, etcd: { is: 'notAsked' } }),
-      'repairPdb',
-      ['delete db'],
+      'resume',
+      [...[1, 2, 3].map((n) => `patch ${name(n)} {"spec":{"dormant":null}}`), 'pdb: delete db'],
     ],
     [
       'paused: no further step',
@@ -368,14 +368,14 @@ describe('the rule that decides', () => {
     [
       'a cluster grows: minAvailable is the quorum of replicas',
       withPdb(world([up], { replicas: 5 }), 1),
-      'repairPdb',
-      ['patch db {"spec":{"minAvailable":3}}'],
+      'addLearner',
+      [`addLearner ${name(10)}`, 'pdb: patch db {"spec":{"minAvailable":3}}'],
     ],
     [
       'a cluster shrinks: minAvailable is the quorum of the current voters',
       withPdb(world([up, up, up, up, up], { replicas: 1 }), 1),
-      'repairPdb',
-      ['patch db {"spec":{"minAvailable":3}}'],
+      'shrink',
+      [`delete ${name(5)}`, 'pdb: patch db {"spec":{"minAvailable":3}}'],
     ],
     // quarantined PVCs
     ['a quarantined PVC is kept for a week', keeping({ days: 6 }), 'steady', []],

@@ -1,6 +1,8 @@
 /** Observation of a cluster through models of the API server and of etcd. */
+
 import { expect, test } from 'vitest';
 import { aVolume } from '../../../test/support/builders/builders.ts';
+import { remembering } from '../../../test/support/builders/plan.ts';
 import {
   failingReads,
   type ModelWorld,
@@ -18,6 +20,7 @@ import { hexId } from '../../etcd/ids.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { podDisruptionBudgets, services } from '../../kube/resources.ts';
 import { ALL_NAMESPACES } from '../../kube/store.ts';
+import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
 import { observe } from './observe.ts';
@@ -26,7 +29,7 @@ import type { Observed } from './observed.ts';
 const { signal } = new AbortController();
 
 async function observed(world: ModelWorld): Promise<Observed> {
-  const found = await observe(world, 'ns/db', signal, undefined);
+  const found = await observe(world, 'ns/db', signal, NO_MEMORY);
   if (!found) throw new Error('there is no cluster');
   return found;
 }
@@ -133,13 +136,9 @@ test.each([
 ])('a refusal of kind %s, %i ms ago, is one of all voters since %s', async (kind, ago, since) => {
   const world = modelWorld();
   await runningCluster(world, 1);
-  const o = await observe(world, 'ns/db', signal, {
-    message: 'etcd refuses',
-    kind,
-    since: 5,
-    at: world.now() - ago,
-  });
-  expect([o?.refusal, o?.refusedSince]).toEqual(['etcd refuses', since]);
+  const { memory } = remembering('etcd refuses', { is: 'later', kind, since: 5, at: world.now() - ago });
+  const o = await observe(world, 'ns/db', signal, memory);
+  expect([o?.memory, o?.refusedSince]).toEqual([memory, since]);
 });
 
 test('maxLearners is taken from the command, and is one without the flag', async () => {
@@ -241,7 +240,7 @@ test('a paused cluster has no PodDisruptionBudget, and the API server is not ask
     const observed = { ...cached.status?.observed, replicas } as Target;
     putInCache(world.clusters, { ...cached, status: { ...cached.status, observed } });
     asked.length = 0;
-    await observe(recording, 'ns/db', signal, undefined);
+    await observe(recording, 'ns/db', signal, NO_MEMORY);
     return asked.filter((one) => one.startsWith('EtcdCluster'));
   };
   expect([await requests(1), await requests(0)]).toEqual([['EtcdCluster db'], []]);
@@ -255,10 +254,10 @@ test('a deleted cluster is not observed, even if another one has the same name',
   const before = { ...cached, metadata: { ...cached.metadata, uid: 'previous' } };
   const { status: _, ...withoutStatus } = before;
   putInCache(world.clusters, before);
-  expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
+  expect(await observe(world, 'ns/db', signal, NO_MEMORY)).toBeUndefined();
   putInCache(world.clusters, withoutStatus);
   expect(
-    await observe(world, 'ns/db', signal, undefined),
+    await observe(world, 'ns/db', signal, NO_MEMORY),
     'the API server is not asked about a cluster without a status',
   ).toBeDefined();
 });

@@ -25,8 +25,8 @@ import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
 import type { KeySource } from '../../pki/issue.ts';
-import { REFUSED_AGAIN_MS } from '../../runtime/controller.ts';
-import type { Refusal } from '../../runtime/plan.ts';
+import { REFUSED_AGAIN_MS } from '../../runtime/failures.ts';
+import type { Memory } from '../../runtime/plan.ts';
 import { UNHEALTHY_CLUSTER } from './calls.ts';
 import { requestedNeeds } from './credentials/cert-manager-requests.ts';
 import type { RootPorts } from './credentials/execute-root-password.ts';
@@ -67,7 +67,7 @@ export async function observe(
   ports: ClusterPorts,
   key: string,
   signal: AbortSignal,
-  refusal: Refusal | undefined,
+  memory: Memory,
 ): Promise<Observed | undefined> {
   const cluster = await presentCluster(ports, key, signal);
   if (!cluster) return undefined;
@@ -100,8 +100,8 @@ export async function observe(
   const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
   return {
     now: ports.now(),
-    refusal: refusal?.message,
-    ...refusedSince(refusal, ports.now()),
+    memory,
+    ...refusedSince(memory, ports.now()),
     cluster,
     services: { headless, client },
     pdb,
@@ -123,10 +123,10 @@ export async function observe(
 }
 
 /** Since when etcd has refused the same change. An old refusal is ignored: it does not describe the current state. */
-const refusedSince = (refusal: Refusal | undefined, now: number): Pick<Observed, 'refusedSince'> =>
-  refusal?.kind?.startsWith(UNHEALTHY_CLUSTER) && now - refusal.at < REFUSED_AGAIN_MS
-    ? { refusedSince: refusal.since }
-    : {};
+const refusedSince = ({ failures }: Memory, now: number): Pick<Observed, 'refusedSince'> => {
+  const refusal = failures.find(({ kind, at }) => kind?.startsWith(UNHEALTHY_CLUSTER) && now - at < REFUSED_AGAIN_MS);
+  return refusal ? { refusedSince: refusal.since } : {};
+};
 
 /** What requests to members in this reconcile share. */
 interface Requests {

@@ -13,7 +13,7 @@ import { findCondition } from '../../domain/conditions.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
-import { type Decision, SERVER_REFUSES } from '../../runtime/plan.ts';
+import type { Decision, Memory, Upkeep } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
 import type { RestoreView } from './restore.ts';
 
@@ -118,8 +118,8 @@ export interface CertificateHolding {
 export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** The message of the API server or etcd that refused a step of the last reconcile. */
-  readonly refusal: string | undefined;
+  /** Steps of earlier reconciles that failed, were refused or had no lasting effect. */
+  readonly memory: Memory;
   /** Milliseconds since 1970. Since then every healthy voter has refused a membership change with "unhealthy cluster". */
   readonly refusedSince?: number;
   readonly cluster: EtcdCluster;
@@ -147,8 +147,16 @@ export interface Observed {
 }
 
 /** What a rule returns; `undefined` means that it does not apply. */
-export type ClusterDecision = Decision<EtcdClusterStatus, ClusterCall>;
+export type ClusterDecision = Decision<EtcdClusterStatus, ClusterCall> & {
+  /** No membership change is under way although the rule decided: maintenance need not wait. */
+  readonly atRest?: boolean;
+  /** The member that it restarts: it stays out of the client Service. */
+  readonly restarts?: MemberView;
+};
 export type Decided = ClusterDecision | undefined;
+/** What a row of upkeep returns. */
+export type ClusterUpkeep = Upkeep<EtcdClusterStatus, ClusterCall>;
+export type Contributed = ClusterUpkeep | undefined;
 
 /** The seed has the first member number of a cluster. */
 export const SEED = 1;
@@ -159,10 +167,13 @@ export const seedName = (cluster: EtcdCluster): string => {
 };
 
 export const isFormed = (o: Observed): boolean => o.cluster.status?.clusterID !== undefined;
-/** The API server refused the last step. It is retried after all other rules, because a rejected patch must not keep members from being repaired. */
-export const isRefused = (o: Observed): boolean => isFormed(o) && o.refusal?.startsWith(SERVER_REFUSES) === true;
+/** The token is latched before anything is created: without it, the cluster may have been deleted already. */
+export const hasToken = (o: Observed): boolean => o.cluster.status?.clusterToken !== undefined;
 export const wanted = (o: Observed): Target => targetOf(o.cluster.spec, o.cluster.status);
 export const desired = (o: Observed): number => wanted(o).replicas;
+
+/** Not bootstrapped, and not to be: nothing is created or issued for it. */
+export const isNotStarted = (o: Observed): boolean => !isFormed(o) && desired(o) === 0;
 
 export const nameOf = (m: MemberView): string => m.object.metadata.name ?? '';
 export const createdAt = (m: MemberView): number => Date.parse(m.object.metadata.creationTimestamp ?? '');

@@ -1,13 +1,15 @@
 /** Every voter refuses a membership change although all are healthy: which member is restarted, how often, and the conditions. */
+
 import { describe, expect, test } from 'vitest';
 import { at, down, type Is, learner, name, stepsOf, up, world } from '../../../test/support/builders/members.ts';
+import { remembering } from '../../../test/support/builders/plan.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { iso } from '../../lib/time.ts';
+import { NO_MEMORY } from '../../runtime/plan.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
-import { restoreTraffic } from './rules/restart.ts';
 
 const MINUTE = 60_000;
 const ADD = `add ${name(10)}`;
@@ -28,12 +30,17 @@ function refused(members: readonly Is[], { refusedMs = MINUTE, record, ...more }
     ...(record && { status: { refusedChange: record } }),
   });
   const podded = o.members.map((m, i) => changedPod(m, { uid: `pod-${i + 1}` }));
-  return { ...o, members: podded, refusal: 'etcd refuses: unhealthy cluster', refusedSince: o.now - refusedMs };
+  return {
+    ...o,
+    members: podded,
+    ...remembering('etcd refuses: unhealthy cluster', { is: 'later', call: 'addLearner' }),
+    refusedSince: o.now - refusedMs,
+  };
 }
 /** The last step succeeded: etcd refuses nothing now. */
 function unrefused(o: Observed): Observed {
   const { refusedSince: _, ...rest } = o;
-  return { ...rest, refusal: undefined };
+  return { ...rest, memory: NO_MEMORY };
 }
 const changedPod = (m: MemberView, change: object): MemberView =>
   m.pod.is === 'present' ? { ...m, pod: { ...m.pod, ...change } } : m;
@@ -59,7 +66,7 @@ const memory: Is = { spec: { storage: { size: '1Gi', medium: 'Memory' } } };
 const outOfService = (n: number): string => `out of the Service: ${name(n)}`;
 const acts = (o: Observed): readonly string[] =>
   stepsOf(o).map((step) => {
-    const [, member, role] = /^patch (\S+) .*role":(null|"voter")/.exec(step) ?? [];
+    const [, member, role] = /patch (\S+) .*role":(null|"voter")/.exec(step) ?? [];
     if (role === undefined) return step;
     return `${role === 'null' ? 'out of' : 'back into'} the Service: ${member}`;
   });
@@ -229,17 +236,10 @@ describe('the member that is restarted', () => {
     const o = unrefused(drained(refused([up, up, up], { replicas: 3, record: pending(2) }), 2));
     expect(acts(o)).toEqual([`back into the Service: ${name(2)}`]);
     const other = drained(unrefused(refused([up, up, up], { record: pending(2) })), 3);
-    expect(acts(other)).toEqual([outOfService(2)]);
-    expect(acts(drained(other, 2))).toEqual([`delete ${name(2)}`]);
+    const back = `back into the Service: ${name(3)}`;
+    expect(acts(other)).toEqual([outOfService(2), back]);
+    expect(acts(drained(other, 2))).toEqual([`delete ${name(2)}`, back]);
   });
-});
-
-test('a member that is out of the client Service for its restart is not put back, whichever rule is asked first', () => {
-  const o = drained(refused([up, up, up], { record: pending(2) }), 2);
-  const wanted = () => ({ change: ADD });
-  expect(restoreTraffic(wanted)(o)).toBeUndefined();
-  expect(restoreTraffic(() => undefined)(o)?.steps).toHaveLength(1);
-  expect(restoreTraffic(wanted)(unreadable(o))?.steps).toHaveLength(1);
 });
 
 describe('the conditions', () => {

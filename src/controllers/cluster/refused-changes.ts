@@ -100,12 +100,6 @@ export function refusedChange(o: Observed, wantedBy: WantedChange): Refused | un
   return { change, since, restarts, next, ...(blocked !== undefined && { blockedBy: blocked }) };
 }
 
-/** The member that is restarted now for new connections. */
-export function memberToReconnect(o: Observed, wantedBy: WantedChange): Refused['next'] {
-  const refused = refusedChange(o, wantedBy);
-  return refused?.blockedBy === undefined ? refused?.next : undefined;
-}
-
 /** For the conditions. Hopeless: each member was restarted, and the change is still refused. */
 export function refusedStatus(
   o: Observed,

@@ -1,6 +1,7 @@
 /** Repair as a table: the observed state, the rule that decides, its steps. */
+
 import { describe, expect, test } from 'vitest';
-import { condition } from '../../../test/support/builders/builders.ts';
+import { condition, NOW } from '../../../test/support/builders/builders.ts';
 import {
   at,
   down,
@@ -15,6 +16,7 @@ import {
   up,
   world,
 } from '../../../test/support/builders/members.ts';
+import { remembering } from '../../../test/support/builders/plan.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
@@ -23,6 +25,9 @@ const absent = { is: 'absent' } as const;
 const bare = { pdb: absent, services: { headless: absent, client: absent } };
 const HOUR = 60 * 60_000;
 const SERVED = { conditions: [condition('Available', 'True', 'QuorumHealthy')] };
+
+const refusedPdb = (retryAt: number) =>
+  remembering('the API server refuses: no budgets', { row: 'pdb', target: 'PodDisruptionBudget db', retryAt });
 
 describe('the rule that decides', () => {
   test.each<[string, Observed, string, readonly string[]]>([
@@ -47,28 +52,22 @@ describe('the rule that decides', () => {
       [`remove ${name(4)}`],
     ],
     [
-      'a policy refuses the PodDisruptionBudget and a Service: a lost member is replaced all the same',
-      { ...world([up, up, lost]), ...bare, refusal: 'the API server refuses: no PodDisruptionBudgets here' },
+      'the PodDisruptionBudget and the Services are missing, and a member is lost: all of it is repaired at once',
+      { ...world([up, up, lost]), ...bare },
       'replaceLost',
-      [`delete ${name(3)}`],
+      [`delete ${name(3)}`, 'services: create db', 'services: create db-client', 'pdb: create db'],
     ],
     [
-      'a policy refused the PodDisruptionBudget and a Service, and no other rule applies: they are retried',
-      { ...world([up, up, up]), ...bare, refusal: 'the API server refuses: no PodDisruptionBudgets here' },
-      'correctServices',
-      ['create db', 'create db-client'],
+      'a policy has just refused the PodDisruptionBudget: a lost member is replaced all the same',
+      { ...world([up, up, lost]), pdb: absent, ...refusedPdb(NOW + 1) },
+      'replaceLost',
+      [`delete ${name(3)}`, '(pdb: create db)'],
     ],
     [
-      'a policy refused the PodDisruptionBudget, and no other rule applies: it is retried',
-      { ...world([up, up, up]), pdb: absent, refusal: 'the API server refuses: no PodDisruptionBudgets here' },
-      'correctPdb',
-      ['create db'],
-    ],
-    [
-      'a Service is deleted while etcd refuses a change: it is created at once',
-      { ...world([up, up, lost]), ...bare, refusal: 'etcd refuses: not ready' },
-      'repairServices',
-      ['create db', 'create db-client'],
+      'a policy refused the PodDisruptionBudget a while ago: it is retried',
+      { ...world([up, up, up]), pdb: absent, ...refusedPdb(NOW) },
+      'steady',
+      ['pdb: create db'],
     ],
     [
       'etcd does not respond: no member is replaced',
@@ -142,8 +141,8 @@ describe('the rule that decides', () => {
     [
       'the CORRUPT alarm of a removed member is disarmed',
       world([up, up], { replicas: 3, alarms: [{ id: id(7), alarm: 'CORRUPT' }] }),
-      'clearAlarm',
-      [`disarmCorrupt ${id(7)}`],
+      'addLearner',
+      [`addLearner ${name(10)}`, `clearAlarm: disarmCorrupt ${id(7)}`],
     ],
     [
       'a learner that had joined is lost: it is replaced before members are added',
@@ -278,16 +277,18 @@ test('a replacement whose deletion was refused is not counted again, nor is the 
   expect(count(world([up, { ...up, ageMs: 4_000 }, old], { status: repair(3, 5) }))).toBe(1);
 });
 
-test('an adoption that a policy refuses does not keep a lost member from being replaced, and is retried last', () => {
+test('an adoption that a policy refuses does not keep a lost member from being replaced', () => {
   const strip = (o: Observed): Observed => ({
     ...o,
-    refusal: 'the API server refuses: no owner references here',
     members: o.members.map((m, i) =>
       i === 0 ? { ...m, object: { ...m.object, metadata: { ...m.object.metadata, ownerReferences: [] } } } : m,
     ),
   });
-  expect(decide(strip(world([up, up, lost]))).rule).toBe('replaceLost');
-  expect(decide(strip(world([up, up, up]))).rule).toBe('adoptRefused');
+  const o = strip(world([up, up, lost]));
+  const refused = { row: 'adoptMembers', target: `EtcdMember ${name(1)}`, retryAt: o.now + 1 };
+  const { rule, upkeep } = decide({ ...o, ...remembering('the API server refuses: no owner references', refused) });
+  expect([rule, upkeep]).toMatchObject(['replaceLost', [{ row: 'adoptMembers', deferred: 'backOff' }]]);
+  expect(decide(o).upkeep).toMatchObject([{ row: 'adoptMembers' }]);
 });
 
 test('a replacement has the resourceVersion as a precondition: an EtcdMember that has changed is not deleted', () => {

@@ -1,7 +1,7 @@
-/** The steps that create or correct the two Services of a cluster. */
+/** The steps that create or correct the two Services of a cluster, and the labels of what users see beside its members. */
 import type { Service } from '../../gen/kube.ts';
 import { refTo, type Step } from '../../runtime/plan.ts';
-import { clientService, hasDrifted, headlessService, ownedFields } from './build.ts';
+import { clientService, hasDrifted, headlessService, metadataPatch, ownedFields } from './build.ts';
 import type { Observed, ReadHolding } from './observed.ts';
 
 const stepFor = (built: Service, holding: ReadHolding<Service>): readonly Step[] => {
@@ -15,3 +15,14 @@ export const serviceSteps = (o: Observed): readonly Step[] => [
   ...stepFor(headlessService(o.cluster), o.services.headless),
   ...stepFor(clientService(o.cluster), o.services.client),
 ];
+
+/** Patches labels and annotations of Services and the PodDisruptionBudget; those of members change with the members. */
+export function relabelSteps({ cluster, services, pdb }: Observed): readonly Step[] {
+  const [before, wanted] = [cluster.status?.observed?.additionalMetadata, cluster.spec.additionalMetadata];
+  return [services.headless, services.client, pdb].flatMap((holding): readonly Step[] => {
+    const fields = holding.is === 'ours' ? metadataPatch(holding.object, before, wanted) : undefined;
+    return holding.is === 'ours' && fields
+      ? [{ do: 'patch', to: refTo(holding.object.kind ?? '', holding.object), fields }]
+      : [];
+  });
+}

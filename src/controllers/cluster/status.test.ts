@@ -21,9 +21,11 @@ import {
   unreachable,
   up,
 } from '../../../test/support/builders/members.ts';
+import { remembering } from '../../../test/support/builders/plan.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import type { EtcdClusterStatus, MemberEntry, Target } from '../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
+import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clientService, headlessService, pdb } from './build.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
@@ -52,7 +54,7 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
   const members = [{ object, pod, ...(ready && { self: SELF }) }];
   return {
     now: NOW,
-    refusal: undefined,
+    memory: NO_MEMORY,
     cluster: aCluster({ status }),
     services,
     pdb: { is: 'ours', object: pdb(aCluster(), 1) },
@@ -219,7 +221,7 @@ test('the message of a wait contains the message of the member', () => {
 test('a refusal of the API server is reported', () => {
   const o = world({ ...LATCHED, progressDeadline: SOON }, false, {
     ...lost,
-    refusal: 'the API server refuses: exceeded quota',
+    ...remembering('the API server refuses: exceeded quota'),
   });
   expect(decide(o).status.conditions?.[0]?.message).toContain('the API server refuses: exceeded quota');
 });
@@ -357,7 +359,7 @@ describe('the deadline', () => {
     ['a delay without a deadline', undefined, 5_000, 5_000],
   ])('requeues for %s', (_what, progressDeadline, delayMs, expected) => {
     const o = world({ ...FORMED, ...(progressDeadline !== undefined && { progressDeadline }) }, true);
-    expect(requeueAfterMs(o, { message: '', ...(delayMs !== undefined && { requeueAfterMs: delayMs }) })).toBe(
+    expect(requeueAfterMs(o, { latch: undefined, ...(delayMs !== undefined && { requeueAfterMs: delayMs }) })).toBe(
       expected,
     );
   });

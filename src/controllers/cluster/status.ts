@@ -12,7 +12,9 @@ import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-suppor
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { iso } from '../../lib/time.ts';
+import type { UpkeepTask } from '../../runtime/plan.ts';
 import { BACKUP_FRESH, backupConditions, backupRequeueMs } from './backup.ts';
+import type { ClusterCall } from './calls.ts';
 import {
   AUTH_ENABLED,
   type AuthProblem,
@@ -35,6 +37,7 @@ import {
 } from './credentials/certificates.ts';
 import { CERTIFICATES_VALID, certificateConditions } from './credentials/conditions.ts';
 import { type Loss, lossOfAll } from './loss.ts';
+import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC, stepFailures } from './managed-objects.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
   brokenMembers,
@@ -107,12 +110,18 @@ type Condition = Omit<ConditionUpdate, 'type'>;
 const yes = (reason: string, message: string): Condition => ({ status: 'True', reason, message });
 const no = (reason: string, message: string): Condition => ({ status: 'False', reason, message });
 
-export function statusOf(o: Observed, decision: ClusterDecision, wantedBy: WantedChange): EtcdClusterStatus {
+/** What was decided, as far as the status reports it. */
+export interface Decisions {
+  readonly message: string;
+  readonly latch: Partial<EtcdClusterStatus> | undefined;
+  readonly tasks: readonly UpkeepTask<ClusterCall>[];
+}
+
+export function statusOf(o: Observed, { message, latch, tasks }: Decisions, wantedBy: WantedChange): EtcdClusterStatus {
   const before = o.cluster.status ?? {};
   if (isBeingDeleted(o.cluster)) return before;
-  const latched: EtcdClusterStatus = { ...before, ...authLatch(o), ...decision.latch };
-  const refused = o.refusal === undefined ? '' : `; ${o.refusal}`;
-  const s = situation(o, latched, decision.message + refused, wantedBy);
+  const latched: EtcdClusterStatus = { ...before, ...authLatch(o), ...latch };
+  const s = situation(o, latched, [message, ...stepFailures(o)].join('; '), wantedBy);
   const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
   const reached = arrived && s.unapplied === '' && s.held === undefined && s.unsecured === undefined;
   const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
@@ -122,6 +131,7 @@ export function statusOf(o: Observed, decision: ClusterDecision, wantedBy: Wante
   const restore = restoreConditions(o, s.formed);
   const backup = backupConditions(o);
   const quota = quotaConditions(o);
+  const inSync = inSyncConditions(o, tasks);
   return {
     ...rest,
     ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
@@ -141,6 +151,7 @@ export function statusOf(o: Observed, decision: ClusterDecision, wantedBy: Wante
           ...restore,
           ...backup,
           ...quota,
+          ...inSync,
           ...unsupported,
         ],
         { generation: o.cluster.metadata.generation, now: iso(o.now) },
@@ -150,6 +161,7 @@ export function statusOf(o: Observed, decision: ClusterDecision, wantedBy: Wante
           ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED]),
           ...(backup.length === 0 ? [BACKUP_FRESH] : []),
           ...(quota.length === 0 ? [QUOTA_FITS_VOLUME] : []),
+          ...(inSync.length === 0 ? [MANAGED_OBJECTS_IN_SYNC] : []),
         ],
       ),
     ],
@@ -297,7 +309,10 @@ function degraded(s: Situation): Condition {
 }
 
 /** The delay that the rule asks for, or less when a deadline has to be reported or a Secret to be read. */
-export function requeueAfterMs(o: Observed, decision: ClusterDecision): number | undefined {
+export function requeueAfterMs(
+  o: Observed,
+  decision: Pick<ClusterDecision, 'requeueAfterMs'> & Pick<Decisions, 'latch'>,
+): number | undefined {
   const untilDeadline =
     Date.parse(decision.latch?.progressDeadline ?? o.cluster.status?.progressDeadline ?? '') - o.now;
   const delays = [

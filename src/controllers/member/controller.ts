@@ -20,7 +20,7 @@ export const memberResource: Resource<EtcdMember> = etcdMembers;
 export const memberReconciler = (ports: MemberPorts): Reconciler<Observed, EtcdMemberStatus> => ({
   name: 'member',
   resource: memberResource,
-  observe: (key, signal, refusal) => observe(ports, key, signal, refusal?.message),
+  observe: (key, signal, memory) => observe(ports, key, signal, memory),
   subject: (observed) => observed.member,
   decide,
   isMinor,

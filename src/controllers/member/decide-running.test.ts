@@ -1,6 +1,7 @@
 /** A member that has joined: it runs, is paused, loses its Pod or its data, and keeps its PVC. */
+
 import { describe, expect, test } from 'vitest';
-import { aMember, aPod, aVolume, POD_UID } from '../../../test/support/builders/builders.ts';
+import { aMember, aPod, aVolume, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
 import {
   absent,
   ended,
@@ -13,6 +14,7 @@ import {
   untied,
   world,
 } from '../../../test/support/builders/member.ts';
+import { remembering } from '../../../test/support/builders/plan.ts';
 import { DRAINING_ANNOTATION } from '../../api/names.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
@@ -71,8 +73,8 @@ describe('the rule that answers', () => {
     [
       'the finalizer was removed',
       world({ member: aMember({ status: joined, finalizers: ['x/y'] }) }),
-      'addFinalizer',
-      ['patch EtcdMember'],
+      'steady',
+      ['addFinalizer: patch EtcdMember'],
     ],
     [
       'it votes, and is out of the client Service, because it is about to be restarted',
@@ -83,14 +85,14 @@ describe('the rule that answers', () => {
     [
       'it votes and is not in the client Service',
       world({ pod: ours(aPod({ ready: true })) }),
-      'markPod',
-      ['patch Pod'],
+      'steady',
+      ['markPod: patch Pod'],
     ],
     [
       'it does not vote and is in the client Service',
       world({ member: aMember({ status: { ...joined, isVoter: false } }) }),
-      'markPod',
-      ['patch Pod'],
+      'steady',
+      ['markPod: patch Pod'],
     ],
     [
       'it votes, but no cluster id is recorded yet',
@@ -107,11 +109,36 @@ describe('the rule that answers', () => {
     [
       'its PVC is retained: it must have no owner',
       world({ member: retained }),
-      'ownVolume',
-      ['patch PersistentVolumeClaim'],
+      'steady',
+      ['ownVolume: patch PersistentVolumeClaim'],
     ],
     ['its retained PVC has no owner', world({ member: retained, volume: ours(untied) }), 'steady', []],
-    ['its PVC is not retained any more', world({ volume: ours(untied) }), 'ownVolume', ['patch PersistentVolumeClaim']],
+    [
+      'its PVC is not retained any more',
+      world({ volume: ours(untied) }),
+      'steady',
+      ['ownVolume: patch PersistentVolumeClaim'],
+    ],
+    [
+      'its Pod is lost while an admission webhook refuses the patch of its PVC: the Pod is created',
+      world({
+        pod: absent,
+        volume: ours(untied),
+        ...remembering('the API server refuses: no', {
+          row: 'ownVolume',
+          target: `PersistentVolumeClaim ${untied.metadata.name}`,
+          retryAt: NOW + 1,
+        }),
+      }),
+      'makeVolumeAndPod',
+      ['create Pod', '(ownVolume: patch PersistentVolumeClaim)'],
+    ],
+    [
+      'its Pod and its finalizer are lost: no Pod is created before the finalizer is back',
+      world({ member: aMember({ status: joined, finalizers: [] }), pod: absent }),
+      'makeVolumeAndPod',
+      ['addFinalizer: patch EtcdMember'],
+    ],
     [
       'paused: the Pod is deleted',
       world({ member: aMember({ status: joined, spec: { dormant: true } }) }),

@@ -9,7 +9,6 @@ import {
   inMemory,
   joined,
   ours,
-  readyPod,
   stepsOf,
   world,
 } from '../../../test/support/builders/member.ts';
@@ -91,7 +90,7 @@ describe('the rule that decides', () => {
       'initialCluster has changed before it has joined',
       fresh({
         member: aMember({ spec: { bootstrap: false, initialCluster: 'a=http://a:2380' } }),
-        pod: readyPod,
+        pod: ours(aPod({ ready: true })),
         volume: ours(aVolume()),
       }),
       'remakeJoiningPod',

@@ -1,6 +1,7 @@
-/** Decides the next steps for one EtcdMember. The order is policy: the first rule that returns a decision wins. */
+/** Decides the next steps for one EtcdMember, in stages. */
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
-import { type Decision, type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
+import { allOf, compose, firstOf } from '../../runtime/compose.ts';
+import type { Decision, NamedRule, Plan, Upkeep } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 import { clusterBeingDeleted, release } from './rules/leaving.ts';
 import {
@@ -19,25 +20,40 @@ import {
 } from './rules/running.ts';
 import { eventsFor, statusOf } from './status.ts';
 
-export const RULES: readonly NamedRule<Observed, Decision<EtcdMemberStatus>>[] = [
+type Rules = readonly NamedRule<Observed, Decision<EtcdMemberStatus>>[];
+
+/** The first answer ends the reconcile; the status is still written. */
+export const STOP: Rules = [
   { name: 'release', rule: release }, // first: nothing is created for a member that is being deleted, unless its vote still counts
   { name: 'clusterBeingDeleted', rule: clusterBeingDeleted },
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
   { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could create an empty data directory
+];
+
+/** Every row contributes; a patch of the PVC that is refused must not keep a lost Pod from being created again. */
+export const UPKEEP: readonly NamedRule<Observed, Upkeep<EtcdMemberStatus>>[] = [
   { name: 'addFinalizer', rule: addFinalizer }, // before there is anything to clean up
   { name: 'ownVolume', rule: ownVolume }, // before a user can delete the owner of the PVC
+  { name: 'markPod', rule: markPod },
+];
+
+/** The first answer wins, and the last row always answers. */
+export const POD: Rules = [
   { name: 'waitForJoinList', rule: waitForJoinList }, // before a Pod is created that could not join
   { name: 'pause', rule: pause }, // before any rule that creates a Pod
   { name: 'cannotRun', rule: cannotRun }, // before a Pod is created or deleted
   { name: 'removeEndedPod', rule: removeEndedPod },
   { name: 'remakeJoiningPod', rule: remakeJoiningPod },
   { name: 'makeVolumeAndPod', rule: makeVolumeAndPod },
-  { name: 'markPod', rule: markPod },
   { name: 'steady', rule: steady },
 ];
 
-export const decide = (o: Observed): Plan<EtcdMemberStatus> =>
-  planOf(RULES, o, (answer) => {
-    const status = statusOf(o, answer.message);
-    return { status, events: eventsFor(o, status), requeueAfterMs: answer.requeueAfterMs };
+export function decide(o: Observed): Plan<EtcdMemberStatus> {
+  const stop = firstOf(STOP, o);
+  const answer = stop ?? firstOf(POD, o);
+  if (!answer) throw new Error('no rule decided');
+  return compose(answer, stop ? [] : allOf(UPKEEP, o), { ...o.memory, now: o.now }, ({ message, requeueAfterMs }) => {
+    const status = statusOf(o, message);
+    return { status, events: eventsFor(o, status), requeueAfterMs };
   });
+}

@@ -1,4 +1,5 @@
 /** Observing a member, with models of the API server and of etcd. */
+
 import { describe, expect, test } from 'vitest';
 import { aVolume, FORMED, LATCHED } from '../../../test/support/builders/builders.ts';
 import {
@@ -16,6 +17,7 @@ import { volumeClaimName } from '../../api/names.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { PersistentVolume } from '../../gen/kube.ts';
 import { persistentVolumeClaims, persistentVolumes, pods } from '../../kube/resources.ts';
+import { NO_MEMORY } from '../../runtime/plan.ts';
 import { decide } from './decide.ts';
 import { observe } from './observe.ts';
 import type { Observed } from './observed.ts';
@@ -23,7 +25,7 @@ import type { Observed } from './observed.ts';
 const { signal } = new AbortController();
 
 async function look(world: ModelWorld, n = 1): Promise<Observed> {
-  const seen = await observe(world, `ns/${nameOf(n)}`, signal, undefined);
+  const seen = await observe(world, `ns/${nameOf(n)}`, signal, NO_MEMORY);
   if (!seen) throw new Error('there is no such member');
   return seen;
 }

@@ -17,6 +17,7 @@ import type { Client } from '../../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/object.ts';
 import { nodes, persistentVolumeClaims, persistentVolumes, pods } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
+import type { Memory } from '../../runtime/plan.ts';
 import { isListed, type NodeView, type Observed, type PeersView, type SelfView } from './observed.ts';
 
 export interface MemberPorts {
@@ -37,7 +38,7 @@ export async function observe(
   ports: MemberPorts,
   key: string,
   signal: AbortSignal,
-  refusal: string | undefined,
+  memory: Memory,
 ): Promise<Observed | undefined> {
   const member = ports.members.get(key);
   if (!member) return undefined;
@@ -64,7 +65,7 @@ export async function observe(
   const { images, nodeLostAfterMs } = ports;
   return {
     now: ports.now(),
-    refusal,
+    memory,
     member,
     cluster,
     pod: held,

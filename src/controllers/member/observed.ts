@@ -8,7 +8,7 @@ import { addedPeerURL } from '../../domain/member-address.ts';
 import type { NotYet } from '../../domain/not-yet-supported.ts';
 import { type Holding, identity } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
-import type { Decision } from '../../runtime/plan.ts';
+import type { Decision, Memory, Upkeep } from '../../runtime/plan.ts';
 
 /** What this member's etcd reported about itself in this reconcile. */
 export type SelfView =
@@ -51,8 +51,8 @@ export type NodeView =
 
 export interface Observed {
   readonly now: number;
-  /** Why the API server refused a step of the previous reconcile. */
-  readonly refusal: string | undefined;
+  /** Steps of earlier reconciles that failed, were refused or had no lasting effect. */
+  readonly memory: Memory;
   readonly member: EtcdMember;
   /** The cluster that controls this member; not another one of the same name. */
   readonly cluster: EtcdCluster | undefined;
@@ -72,6 +72,8 @@ export interface Observed {
 
 /** What a rule returns; `undefined`: the rule does not apply. */
 export type Decided = Decision<EtcdMemberStatus> | undefined;
+/** What a row of upkeep returns. */
+export type Contributed = Upkeep<EtcdMemberStatus> | undefined;
 
 export const inMemory = (o: Observed): boolean => o.member.spec.storage.medium === 'Memory';
 export const isDeleting = (o: Observed): boolean => o.member.metadata.deletionTimestamp !== undefined;

@@ -21,6 +21,7 @@ import {
   readyPod,
   world,
 } from '../../../test/support/builders/member.ts';
+import { remembering } from '../../../test/support/builders/plan.ts';
 import type { Condition } from '../../api/conditions.ts';
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { findCondition } from '../../domain/conditions.ts';
@@ -96,7 +97,7 @@ describe('the status', () => {
   });
 
   test('it reports why the API server refuses the Pod', () => {
-    const { status } = decide(fresh({ refusal: 'the API server refuses: exceeded quota' }));
+    const { status } = decide(fresh(remembering('the API server refuses: exceeded quota')));
     expect(status.conditions?.[0]?.message).toContain('the API server refuses: exceeded quota');
   });
 

@@ -16,7 +16,7 @@ import { identity } from '../../domain/ownership.ts';
 import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
-import type { EventRecord } from '../../runtime/plan.ts';
+import { type EventRecord, failureMessage } from '../../runtime/plan.ts';
 import { dataTrouble, isStable, provenLoss } from './evidence.ts';
 import {
   cannotRestore,
@@ -114,7 +114,10 @@ function restoreTrouble({ status, metadata }: Pod): string | undefined {
   return `pod phase: ${status?.phase ?? 'Pending'}; init container ${first.name} ${how}`;
 }
 
-const refused = (o: Observed): string => (o.refusal === undefined ? '' : `; ${o.refusal}`);
+const refused = ({ memory }: Observed): string => {
+  const message = failureMessage(memory.failures);
+  return message === undefined ? '' : `; ${message}`;
+};
 
 const podTrouble = (o: Observed, pod: Pod): string =>
   [`pod phase: ${pod.status?.phase ?? 'Pending'}`, troubleOf(pod, 'etcd'), lacksMemory(o, pod)]

@@ -68,7 +68,7 @@ test('releasing the finalizer keeps those of other controllers, and has a resour
   });
 });
 
-const stepOf = (o: Observed) => decide(o).steps[0];
+const stepOf = (o: Observed) => [...decide(o).steps, ...(decide(o).upkeep ?? []).flatMap(({ steps }) => steps)][0];
 const versioned = { ...aVolume(), metadata: { ...aVolume().metadata, resourceVersion: '7' } };
 
 test.each([

@@ -1,4 +1,5 @@
 /** Which changes reconcile a schedule, and what is observed then. */
+
 import { expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
 import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
@@ -8,6 +9,7 @@ import { API_VERSION, agentLabels, etcdSnapshots, JOB_NAME_LABEL, SCHEDULE_LABEL
 import type { Job, Pod } from '../../gen/kube.ts';
 import { jobs, pods } from '../../kube/resources.ts';
 import { Store } from '../../kube/store.ts';
+import { NO_MEMORY } from '../../runtime/plan.ts';
 import { scheduleReconciler, wireSchedule } from './controller.ts';
 
 const owner = {
@@ -31,7 +33,7 @@ function aWorld(now = '2026-03-01T05:30:00Z') {
   wireSchedule(ports, (key) => enqueued.push(key));
   putInCache(ports.schedules, aSchedule());
   const reconciler = scheduleReconciler(ports);
-  const observe = () => reconciler.observe('ns/hourly', AbortSignal.timeout(1000), undefined);
+  const observe = () => reconciler.observe('ns/hourly', AbortSignal.timeout(1000), NO_MEMORY);
   enqueued.length = 0;
   return { ...ports, observe, news: (): readonly string[] => enqueued.splice(0) };
 }

@@ -12,6 +12,7 @@ import { jobs } from '../../kube/resources.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import type { Reconciler } from '../../runtime/controller.ts';
+import { failureMessage } from '../../runtime/plan.ts';
 import { decide } from './decide.ts';
 import { observe, type SchedulePorts } from './observe.ts';
 import type { Observed } from './observed.ts';
@@ -21,7 +22,7 @@ export const scheduleResource: Resource<EtcdSnapshotSchedule> = etcdSnapshotSche
 export const scheduleReconciler = (ports: SchedulePorts): Reconciler<Observed, EtcdSnapshotScheduleStatus> => ({
   name: 'snapshot-schedule',
   resource: scheduleResource,
-  observe: (key, signal, refusal) => observe(ports, key, signal, refusal?.message),
+  observe: (key, signal, { failures }) => observe(ports, key, signal, failureMessage(failures)),
   subject: (observed) => observed.object,
   decide,
 });

@@ -1,6 +1,7 @@
 /** Decides the next steps for one EtcdSnapshotSchedule. The order is policy: the first rule that returns a decision wins. */
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
-import { type Decision, type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
+import { planOf } from '../../runtime/compose.ts';
+import type { Decision, NamedRule, Plan } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 import { drill } from './rules/drill.ts';
 import { trimHistory, waitForNext } from './rules/history.ts';

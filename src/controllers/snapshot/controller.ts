@@ -11,6 +11,7 @@ import { jobs } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import type { Reconciler } from '../../runtime/controller.ts';
+import { failureMessage } from '../../runtime/plan.ts';
 import { decide } from './decide.ts';
 import { observe, type SnapshotPorts, type UnreachableSince } from './observe.ts';
 import { clusterNameOf, isOver, type Observed } from './observed.ts';
@@ -23,7 +24,7 @@ export function snapshotReconciler(ports: SnapshotPorts): Reconciler<Observed, E
   return {
     name: 'snapshot',
     resource: snapshotResource,
-    observe: (key, signal, refusal) => observe(ports, unreachableSince, key, signal, refusal?.message),
+    observe: (key, signal, { failures }) => observe(ports, unreachableSince, key, signal, failureMessage(failures)),
     subject: (observed) => observed.object,
     decide,
     isMinor: messagesOnly,

@@ -1,6 +1,7 @@
 /** Decides the next steps for one EtcdSnapshot. The order is policy: the first rule that returns a decision wins. */
 import type { EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
-import { type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
+import { planOf } from '../../runtime/compose.ts';
+import type { NamedRule, Plan } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 import { jobFailed, jobRuns, resultMissing, stored } from './rules/job.ts';
 import { jobLost, nameTaken, over } from './rules/once.ts';

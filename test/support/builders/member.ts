@@ -1,7 +1,9 @@
 /** Observed states of a member, for test tables. */
+
 import { ROLE_LABEL } from '../../../src/api/names.ts';
 import { decide } from '../../../src/controllers/member/decide.ts';
 import type { Observed } from '../../../src/controllers/member/observed.ts';
+import { NO_MEMORY } from '../../../src/runtime/plan.ts';
 import {
   aCluster,
   aMember,
@@ -15,6 +17,7 @@ import {
   POD_UID,
   SEED_NAME,
 } from './builders.ts';
+import { textsOf } from './plan.ts';
 
 export const absent = { is: 'absent' } as const;
 export const foreign = { is: 'foreign', owner: 'EtcdMember x (uid 1)' } as const;
@@ -32,7 +35,7 @@ export const untied = { ...aVolume(), metadata: unowned };
 /** A running voter. Tests state what differs. */
 export const world = (patch: Partial<Observed> = {}): Observed => ({
   now: NOW,
-  refusal: undefined,
+  memory: NO_MEMORY,
   member: aMember({ status: joined }),
   cluster: aCluster({ status: FORMED }),
   pod: readyPod,
@@ -58,7 +61,7 @@ export const fresh = (patch: Partial<Observed> = {}): Observed =>
 export const leaving = (patch: Partial<Observed> = {}): Observed =>
   world({ member: aMember({ status: joined, deleting: true }), ...patch });
 export const stepsOf = (o: Observed): readonly string[] =>
-  decide(o).steps.map((s) => {
+  textsOf(decide(o), (s) => {
     if (s.do === 'create') return `create ${s.object.kind}`;
     if (s.do === 'call') throw new Error('the member controller makes no calls');
     return `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`;

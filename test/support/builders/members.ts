@@ -10,7 +10,9 @@ import { clientService, headlessService, joinList, pdb } from '../../../src/cont
 import { decide } from '../../../src/controllers/cluster/decide.ts';
 import type { EtcdMemberEntry, MemberView, Observed, PodView } from '../../../src/controllers/cluster/observed.ts';
 import { quorumOf } from '../../../src/domain/quorum.ts';
+import { NO_MEMORY } from '../../../src/runtime/plan.ts';
 import { aCluster, aMember, CLUSTER_ID, CLUSTER_UID, condition, FORMED, NOW, READY } from './builders.ts';
+import { textsOf } from './plan.ts';
 
 export const name = (n: number): string => memberName('db', CLUSTER_UID, n);
 export const id = (n: number): string => `beef00000000000${n}`;
@@ -130,7 +132,7 @@ export function world(members: readonly Is[], more: More = {}): Observed {
   });
   return {
     now: NOW,
-    refusal: undefined,
+    memory: NO_MEMORY,
     cluster,
     services: {
       headless: { is: 'ours', object: withUid(headlessService(cluster)) },
@@ -148,7 +150,7 @@ export function world(members: readonly Is[], more: More = {}): Observed {
 }
 
 export const stepsOf = (o: Observed): readonly string[] =>
-  decide(o).steps.map((s) => {
+  textsOf(decide(o), (s) => {
     if (s.do === 'create') return `create ${s.object.metadata.name}`;
     if (s.do === 'call') return `${s.call.name} ${s.call.target}`;
     if (s.do === 'delete') return `delete ${s.what.name}`;

@@ -14,7 +14,7 @@ import {
   type RootPorts,
 } from '../../../src/controllers/cluster/credentials/execute-root-password.ts';
 import { askAuth } from '../../../src/controllers/cluster/credentials/observe-auth.ts';
-import { enableAuth } from '../../../src/controllers/cluster/credentials/rules/auth.ts';
+import { changeRootPassword, enableAuth } from '../../../src/controllers/cluster/credentials/rules/auth.ts';
 import type { AuthPort } from '../../../src/etcd/auth.ts';
 import type { Access, Ask } from '../../../src/etcd/client.ts';
 import type { Result } from '../../../src/etcd/errors.ts';
@@ -124,9 +124,10 @@ export class RootReconciles {
     const password = rootPassword(cluster, new Map(held));
     const access: Access = { cluster: 'ns/db', tls: this.#site.tls, passwords: () => password?.passwords ?? [] };
     const asked = await askAuth({ auth: this.#auth }, cluster, { ...this.#site.ask, access });
-    const decision = enableAuth(observed(password?.view, asked?.auth));
+    const o = observed(password?.view, asked?.auth);
+    const decision = enableAuth(o) ?? changeRootPassword(o);
     if (!decision) return asked ? 'settled' : 'retry';
-    for (const step of decision.steps ?? []) {
+    for (const step of decision.sequences?.flat() ?? []) {
       if (step.do !== 'call' || step.call.is !== 'rootPassword')
         throw new Error(`${step.do} is not a root password call`);
       try {

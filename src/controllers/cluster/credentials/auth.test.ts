@@ -1,7 +1,9 @@
 /** Decisions about spec.auth: before the cluster is bootstrapped, while auth is disabled, and while it is enabled. */
+
 import { describe, expect, test } from 'vitest';
 import { aCluster } from '../../../../test/support/builders/builders.ts';
 import { type Is, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import { rowsOf } from '../../../../test/support/builders/plan.ts';
 import type { PasswordView } from '../../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { findCondition } from '../../../domain/conditions.ts';
@@ -48,33 +50,37 @@ const conditionOf = (o: Observed, type: string) => {
 };
 
 const ENABLING = [
-  'intendPassword db-root-applied',
-  'makeRoot root',
-  'enableAuth root',
-  'provePassword db-root-applied',
+  'enableAuth: intendPassword db-root-applied',
+  'enableAuth: makeRoot root',
+  'enableAuth: enableAuth root',
+  'enableAuth: provePassword db-root-applied',
 ];
-const CHANGING = ['intendPassword db-root-applied', 'changePassword root', 'provePassword db-root-applied'];
+const CHANGING = [
+  'changeRootPassword: intendPassword db-root-applied',
+  'changeRootPassword: changePassword root',
+  'changeRootPassword: provePassword db-root-applied',
+];
 
 describe('the deciding rule', () => {
   test.each<[string, Observed, string, readonly string[]]>([
-    ['without a password the cluster is not bootstrapped', fresh(never), 'waitForPassword', []],
+    ['without a password the cluster is not bootstrapped', fresh(never), 'waitForCredentials', []],
     [
       'auth is enabled on the seed before other members join',
       running([up], { kept: 'nothing' }, 'off'),
-      'enableAuthOnSeed',
+      'waitForAuth',
       ENABLING,
     ],
     [
       'also with three replicas: no member joins before that',
       running([up], good, 'off', {}, 3),
-      'enableAuthOnSeed',
+      'waitForAuth',
       ENABLING,
     ],
-    ['three members without auth', running([up, up, up], good, 'off'), 'enableAuth', ENABLING],
+    ['three members without auth', running([up, up, up], good, 'off'), 'steady', ENABLING],
     [
       'a started password change is finished without the Secret',
       running([up], { kept: 'intended', problem }, 'off'),
-      'enableAuthOnSeed',
+      'waitForAuth',
       ENABLING,
     ],
     [
@@ -94,15 +100,15 @@ describe('the deciding rule', () => {
     [
       'the password that etcd accepts is stored',
       running([up, up, up], { kept: 'nothing' }, 'on'),
-      'enableAuth',
-      ['provePassword db-root-applied'],
+      'steady',
+      ['changeRootPassword: provePassword db-root-applied'],
     ],
-    ['the user gives another password', running([up, up, up], { kept: 'another' }, 'on'), 'enableAuth', CHANGING],
-    ['a password change was started', running([up, up, up], { kept: 'intended' }, 'on'), 'enableAuth', CHANGING],
+    ['the user gives another password', running([up, up, up], { kept: 'another' }, 'on'), 'steady', CHANGING],
+    ['a password change was started', running([up, up, up], { kept: 'intended' }, 'on'), 'steady', CHANGING],
     [
       'a password change was started, and the Secret was deleted',
       running([up, up, up], { kept: 'intended', problem }, 'on'),
-      'enableAuth',
+      'steady',
       CHANGING,
     ],
     [
@@ -120,16 +126,24 @@ describe('the deciding rule', () => {
 
   test('a change of the password waits for members that are lost', () => {
     const o = running([up, up, { down: true, evidence: 'DataLost' }], { kept: 'another' }, 'on');
-    expect(decide(o).rule).not.toBe('enableAuth');
+    expect(rowsOf(decide(o))).not.toContain('changeRootPassword');
   });
 
-  test('auth is not enabled while a member is a learner, or is being deleted', () => {
-    for (const other of [{ as: 'learner' }, { leaving: true }] as const)
-      expect(decide(running([up, up, up, other], good, 'off')).rule).not.toBe('enableAuth');
+  test('auth does not wait for a member that has never started: it serves no client', () => {
+    const rows = (fresh: boolean) =>
+      rowsOf(decide(running([up, up, up, { as: 'learner', fresh, down: true }], good, 'off')));
+    expect(rows(true)).toContain('enableAuth');
+    expect(rows(false)).not.toContain('enableAuth');
+  });
+
+  test('auth is not enabled in another cluster that responds at the address of a member', () => {
+    const o = running([up], good, 'off');
+    const other = { ...o, etcd: { ...o.etcd, clusterID: 'abc' } } as Observed;
+    expect(rowsOf(decide(other))).toEqual(['clusterIdMismatch']);
   });
 
   test('a root password call names the endpoints, and no password', () => {
-    const [step] = decide(running([up], { kept: 'nothing' }, 'off')).steps;
+    const [step] = decide(running([up], { kept: 'nothing' }, 'off')).upkeep?.[0]?.steps ?? [];
     expect(step).toMatchObject({ call: { endpoints: ['http://10.0.0.1:2379'], clusterID: expect.any(String) } });
   });
 });

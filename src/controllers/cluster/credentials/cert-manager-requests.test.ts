@@ -164,7 +164,7 @@ describe('the requested Certificates', () => {
 describe('before there is a cluster', () => {
   test('Certificates are requested first', () => {
     const o = fresh(there(undefined));
-    expect([decide(o).rule, stepsOf(o)]).toEqual(['requestCertificates', ['create db-peer']]);
+    expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCredentials', ['requestCertificates: create db-peer']]);
     expect(conditionOf(o)).toEqual([
       'False',
       'Issuing',
@@ -230,7 +230,7 @@ describe('before there is a cluster', () => {
     '%s: the condition reports it, the cluster is not bootstrapped, and it is requeued',
     (_, issuance, reason, message) => {
       const o = fresh(issuance);
-      expect([decide(o).rule, decide(o).steps, decide(o).requeueAfterMs]).toEqual(['waitForCertificates', [], 10_000]);
+      expect([decide(o).rule, decide(o).steps, decide(o).requeueAfterMs]).toEqual(['waitForCredentials', [], 10_000]);
       expect(conditionOf(o)).toEqual(['False', reason, expect.stringContaining(message)]);
       expect(conditionOf(o)?.[2]).not.toContain('create it, or correct the reference');
     },
@@ -251,7 +251,7 @@ describe('before there is a cluster', () => {
   test('no Certificate is created that would overwrite a foreign Secret', () => {
     const taken: Finding = { is: 'secretForeign', secret: 'db-peer-tls', owner: 'no controller' };
     const o = fresh(there(undefined), view(false, taken));
-    expect([decide(o).rule, decide(o).steps]).toEqual(['waitForCertificates', []]);
+    expect([decide(o).rule, decide(o).steps]).toEqual(['waitForCredentials', []]);
     expect(conditionOf(o)?.slice(0, 2)).toEqual(['False', 'NameConflict']);
   });
 
@@ -264,7 +264,7 @@ describe('before there is a cluster', () => {
     expect(decide(fresh(there(issuing([READY])), view(true))).rule).toBe('bootstrap');
     const edited = issuing([{ ...READY, observedGeneration: 1 }], 60);
     const o = fresh(there({ ...edited, metadata: { ...edited.metadata, generation: 2 } }), view(true));
-    expect(decide(o).rule).toBe('waitForCertificates');
+    expect(decide(o).rule).toBe('waitForCredentials');
     expect(conditionOf(o)).toEqual(['False', 'Issuing', expect.stringContaining('has not processed it yet')]);
   });
 
@@ -273,7 +273,7 @@ describe('before there is a cluster', () => {
     const seed = world([up], { spec: { tls: onlyPeer } }).members;
     const o = fresh(there(issuing([NOT_YET])));
     const bootstrapped = { ...o, cluster: aCluster({ spec: { tls: onlyPeer }, status: latched }), members: seed };
-    expect(decide(bootstrapped).rule).not.toBe('waitForCertificates');
+    expect(decide(bootstrapped).rule).not.toBe('waitForCredentials');
   });
 });
 
@@ -282,7 +282,7 @@ describe('a cluster that runs', () => {
     const o = running(there(undefined), view(true), [up, up]);
     expect(decide(o).rule).toBe('addLearner');
     const well = running(there(undefined));
-    expect([decide(well).rule, stepsOf(well)]).toEqual(['correctRequests', ['create db-peer']]);
+    expect([decide(well).rule, stepsOf(well)]).toEqual(['steady', ['requestCertificates: create db-peer']]);
   });
 
   test('keeps running without cert-manager, and reports it', () => {
@@ -322,8 +322,8 @@ describe('a cluster that runs', () => {
     const changed = { ...issuing([READY]), spec: { ...peer.spec, secretName: 'z' } };
     const o = running(there(changed));
     expect([decide(o).rule, stepsOf(o)]).toEqual([
-      'correctRequests',
-      [expect.stringMatching(/^patch db-peer .*"secretName":"db-peer-tls"/)],
+      'steady',
+      [expect.stringMatching(/^requestCertificates: patch db-peer .*"secretName":"db-peer-tls"/)],
     ]);
   });
 });

@@ -1,4 +1,5 @@
 /** What the cluster controller observes of auth, against models of the API server and of etcd. */
+
 import { beforeEach, expect, test } from 'vitest';
 import type { ModelNode } from '../../../../test/sim/model/etcd.ts';
 import { type ModelWorld, modelWorld, putInCache, runningCluster } from '../../../../test/support/builders/ports.ts';
@@ -7,6 +8,7 @@ import type { AuthPort } from '../../../etcd/auth.ts';
 import { secrets } from '../../../kube/resources.ts';
 import { createCA, issue } from '../../../pki/issue.ts';
 import { systemKeySource } from '../../../pki/key-source.ts';
+import { NO_MEMORY } from '../../../runtime/plan.ts';
 import { observe } from '../observe.ts';
 import { askAuth } from './observe-auth.ts';
 
@@ -60,7 +62,7 @@ const observed = async () => {
     asked.push(ask.endpoint);
     return world.etcd.memberList(ask);
   };
-  const seen = await observe({ ...world, etcd: { ...world.etcd, memberList } }, 'ns/db', signal, undefined);
+  const seen = await observe({ ...world, etcd: { ...world.etcd, memberList } }, 'ns/db', signal, NO_MEMORY);
   if (!seen) throw new Error('there is no cluster');
   return seen;
 };

@@ -1,7 +1,9 @@
 /** What a Secret, a Service, a PodDisruptionBudget or a Certificate that cannot be read means for a cluster. */
+
 import { describe, expect, test } from 'vitest';
 import { aCluster, CLUSTER_ID, NOW } from '../../../../test/support/builders/builders.ts';
 import { down, type Is, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import { rowsOf } from '../../../../test/support/builders/plan.ts';
 import {
   type CertificatesView,
   NO_CERTIFICATES,
@@ -81,8 +83,7 @@ describe('while a Secret cannot be read', () => {
   const ca = { secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'createCA' } as const;
 
   test.each<[string, Observed, string]>([
-    ['no CA or certificate is written', running({ cas: [ca] }), 'writeSecretsFirst'],
-    ['none that was refused a moment ago', running({ cas: [ca] }, [up, up, up], { refusal: 'x' }), 'writeSecrets'],
+    ['no CA or certificate is written', running({ cas: [ca] }), 'writeSecrets'],
     [
       'no Certificate is requested for a new cluster',
       fresh({}, { cluster: requested, issuance }),
@@ -100,18 +101,18 @@ describe('while a Secret cannot be read', () => {
     ],
     ['no earlier CA bundle is deleted', running({ kept: ['db-trust-x'] }), 'discardCABundles'],
     ['auth is not enabled', answering(running({}, [up, up, up], { password }), 'off'), 'enableAuth'],
-    ['no password is changed', answering(running({}, [up, up, up], { password }), 'on'), 'enableAuth'],
+    ['no password is changed', answering(running({}, [up, up, up], { password }), 'on'), 'changeRootPassword'],
     ['no cluster is bootstrapped', fresh({}), 'bootstrap'],
     ['no seed is created again', unreachable(unformed(running({}, [down], { now: NOW + 3_600_000 }))), 'rebuildSeed'],
     [
       'no CA of a seed is recorded again',
       unreachable(unformed(running({ trusts: [{ ...trust, next: { step: 'begin', digest: NEW } }] }, [up]))),
-      'renewCABundle',
+      'recordCABundle',
     ],
   ])('%s', (_what, o, rule) => {
-    expect(decide(o).rule).toBe(rule);
+    expect(rowsOf(decide(o))).toContain(rule);
     const blind = { ...o, certificates: { ...o.certificates, unreadable } };
-    expect(decide(blind).rule).not.toBe(rule);
+    expect(rowsOf(decide(blind))).not.toContain(rule);
     expect(decide(blind).steps.filter((step) => step.do !== 'patch')).toEqual([]);
   });
 
@@ -148,7 +149,7 @@ describe('while a Secret cannot be read', () => {
 
   test('a new cluster waits for it, and reports that', () => {
     const o = fresh({ unreadable: never });
-    expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCertificates', []]);
+    expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCredentials', []]);
     for (const type of ['Available', 'Progressing']) expect(conditionOf(o, type)).toBe('False SecretUnreadable');
   });
 
@@ -229,7 +230,7 @@ describe('while a Service, a PodDisruptionBudget or a Certificate cannot be read
     }));
     const issuance = { is: 'there', certificates } as const;
     const o = fresh({}, { cluster, issuance });
-    expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCertificates', []]);
+    expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCredentials', []]);
     expect(decide(o).message).toContain('it cannot be read: 500 no');
     const valid = requestedNeeds(cluster).map((need) => ({ need, findings: [], usable: true, notAfter: NOW + 1 }));
     const formed = running({ certificates: valid }, [up, up, up], { issuance });

@@ -15,7 +15,12 @@ export interface Restart {
   readonly reason: string;
 }
 
-export function restarting(o: Observed, { m, message, reason }: Restart): ClusterDecision {
+export const restarting = (o: Observed, restart: Restart): ClusterDecision => ({
+  ...nextStep(o, restart),
+  restarts: restart.m,
+});
+
+function nextStep(o: Observed, { m, message, reason }: Restart): ClusterDecision {
   const entry = entryOf(o, m);
   const transferee = healthyVoters(o).find(({ id }) => id !== entry?.id);
   if (leaderOf(o) === entry?.id && transferee)

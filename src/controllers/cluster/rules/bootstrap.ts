@@ -15,6 +15,7 @@ import {
   type Decided,
   etcdError,
   evidence,
+  hasToken,
   isEntryOf,
   isFormed,
   isNotBeingDeleted,
@@ -53,16 +54,20 @@ export function bootstrap(o: Observed): Decided {
   const latch: EtcdClusterStatus = {
     clusterToken: token,
     ...(defaults !== undefined && { defaults }),
-    observed: target,
+    // Later edits are adopted by adoptTarget.
+    ...(!status.observed && {
+      observed: target,
+      progressDeadline: status.progressDeadline ?? progressDeadline(o),
+    }),
     ...bundleLatch(o),
     membersNamed: Math.max(status.membersNamed ?? 0, SEED),
-    progressDeadline: status.progressDeadline ?? progressDeadline(o),
   };
   const seed = seedMember(o.cluster, seedName(o.cluster), target, token);
   return {
     message: `bootstrapping the cluster with member ${seed.metadata.name}`,
     latch,
-    steps: [...serviceSteps(o), { do: 'create', object: seed }],
+    // Once the token is latched, upkeep creates the Services.
+    steps: [...(hasToken(o) ? [] : serviceSteps(o)), { do: 'create', object: seed }],
   };
 }
 

@@ -6,7 +6,7 @@
 import { peerURL } from '../../../api/names.ts';
 import { peerScheme } from '../../../domain/certificate-requirements.ts';
 import { identity } from '../../../domain/ownership.ts';
-import { JOIN_PROBE, SLOW_JOIN_MS } from '../../../domain/timing.ts';
+import { JOIN_PROBE, NEVER_STARTED_MS, SLOW_JOIN_MS } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
@@ -16,6 +16,7 @@ import { etcdStep } from '../etcd-calls.ts';
 import {
   isAddedWithoutObject,
   isFull,
+  isJoinRefused,
   isLeaving,
   joining,
   lastNumber,
@@ -25,6 +26,7 @@ import {
   startedAt,
 } from '../joining.ts';
 import {
+  createdAt,
   type Decided,
   desired,
   type EtcdMemberEntry,
@@ -111,7 +113,7 @@ export function addLearner(o: Observed): Decided {
   if (healthyVoters(o).length < votersOf(o).length) return undefined;
   if (!canMount(o)) return undefined;
   // The last attempt was refused, and a learner can be promoted meanwhile.
-  if (o.refusal !== undefined && learnersOf(o).length > 0) return undefined;
+  if (isJoinRefused(o) && learnersOf(o).length > 0) return undefined;
   if (o.etcd.is === 'answers' && o.etcd.unversioned === true)
     return {
       message: 'the members have not agreed on a cluster version yet: etcd 3.5 exits when it joins before that',
@@ -150,7 +152,8 @@ export function waitForJoining(o: Observed): Decided {
   if (!first) return undefined;
   const started = startedAt(first);
   const message = `waiting for etcd in ${waiting.map(nameOf).join(', ')} to answer`;
-  return started === undefined || (first.pod.is === 'present' && first.pod.ip === undefined)
-    ? { message, requeueAfterMs: SLOW_JOIN_MS }
-    : { message, requeueAfterMs: probeMs(o.now - started, JOIN_PROBE) };
+  if (started !== undefined && !(first.pod.is === 'present' && first.pod.ip === undefined))
+    return { message, requeueAfterMs: probeMs(o.now - started, JOIN_PROBE) };
+  const atRest = waiting.every((m) => startedAt(m) === undefined && o.now - createdAt(m) > NEVER_STARTED_MS);
+  return { message, requeueAfterMs: SLOW_JOIN_MS, atRest };
 }

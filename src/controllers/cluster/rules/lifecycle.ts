@@ -3,18 +3,18 @@ import { etcdClusters } from '../../../api/names.ts';
 import { controllerOf, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
 import { FOREIGN_RECHECK_MS } from '../../../domain/timing.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
-import { refTo, type Step } from '../../../runtime/plan.ts';
-
+import { refTo } from '../../../runtime/plan.ts';
 import {
+  type Contributed,
   conflicts,
   type Decided,
   isFormed,
   isNotBeingDeleted,
-  isRefused,
   nameOf,
   type Observed,
   wanted,
 } from '../observed.ts';
+import { relabelSteps } from '../services.ts';
 import { blocked, progressDeadline } from '../spec-drift.ts';
 
 export const beingDeleted = (o: Observed): Decided =>
@@ -26,24 +26,18 @@ export const beingDeleted = (o: Observed): Decided =>
  * etcd-migrate creates EtcdMembers without an owner reference, and a person can strip it. Without one, the garbage collector
  * would leave the member when its cluster is deleted. The resourceVersion makes the patch fail if another controller came first.
  */
-export const adoptMembers = (o: Observed): Decided => (isRefused(o) ? undefined : adoptRefused(o));
-
-/** The same, after the urgent rules: a patch that an admission policy refuses must not keep a member from being repaired. */
-export const adoptRefused = (o: Observed): Decided => {
+export const adoptMembers = (o: Observed): Contributed => {
   const unowned = o.members.filter((m) => isNotBeingDeleted(m) && controllerOf(m.object) === undefined);
   if (unowned.length === 0) return undefined;
   const references = ownedBy(etcdClusters, o.cluster);
   const message = `adopting EtcdMembers without an owner: ${unowned.map(nameOf).join(', ')}`;
   return {
     message,
-    steps: unowned.map(({ object }): Step => {
+    sequences: unowned.map(({ object }) => {
       const others = (object.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== o.cluster.metadata.uid);
       const ownerReferences = [...others, ...references];
-      return {
-        do: 'patch',
-        to: refTo('EtcdMember', object, { resourceVersion: true }),
-        fields: { metadata: { ownerReferences } },
-      };
+      const to = refTo('EtcdMember', object, { resourceVersion: true });
+      return [{ do: 'patch', to, fields: { metadata: { ownerReferences } } }];
     }),
     event: { type: 'Normal', reason: 'MembersAdopted', note: message },
   };
@@ -64,27 +58,28 @@ export const nameTaken = (o: Observed): Decided =>
         requeueAfterMs: FOREIGN_RECHECK_MS,
       };
 
-/** An edit becomes the target at once: every reconcile re-evaluates unfinished work, so a wrong edit is undone as soon as a user reverts it. */
-export const adoptTarget = (o: Observed): Decided => {
+/**
+ * An edit becomes the target at once: every reconcile re-evaluates unfinished work, so a wrong edit is undone as soon as a user
+ * reverts it. The previous additionalMetadata stays recorded until relabel has removed its labels from all objects.
+ */
+export const adoptTarget = (o: Observed): Contributed => {
   const { observed } = o.cluster.status ?? {};
-  if (observed === undefined || blocked(o) !== undefined || sameJson(observed, wanted(o))) return undefined;
-  return {
-    message: 'the spec changed',
-    latch: { observed: wanted(o), progressDeadline: progressDeadline(o) },
-  };
+  if (observed === undefined || blocked(o) !== undefined) return undefined;
+  const { additionalMetadata: next, ...target } = wanted(o);
+  const metadata = relabelSteps(o).length > 0 ? observed.additionalMetadata : next;
+  const adopted = { ...target, ...(metadata && { additionalMetadata: metadata }) };
+  if (sameJson(observed, adopted)) return undefined;
+  return { message: 'the spec changed', latch: { observed: adopted, progressDeadline: progressDeadline(o) } };
 };
 
 /** Members carry the deletionPolicy for their PVCs: once the cluster is deleted, the member controller cannot read it there. */
-export const propagateDeletionPolicy = (o: Observed): Decided => {
+export const propagateDeletionPolicy = (o: Observed): Contributed => {
   const policy = o.cluster.spec.deletionPolicy;
-  const steps = o.members
-    .filter((m) => isNotBeingDeleted(m) && m.object.spec.deletionPolicy !== policy)
-    .map(
-      (m): Step => ({
-        do: 'patch',
-        to: refTo('EtcdMember', m.object),
-        fields: { spec: { deletionPolicy: policy ?? null } },
-      }),
-    );
-  return steps.length === 0 ? undefined : { message: `deletionPolicy is ${policy ?? 'Delete'}`, steps };
+  const outdated = o.members.filter((m) => isNotBeingDeleted(m) && m.object.spec.deletionPolicy !== policy);
+  if (outdated.length === 0) return undefined;
+  const fields = { spec: { deletionPolicy: policy ?? null } };
+  return {
+    message: `deletionPolicy is ${policy ?? 'Delete'}`,
+    sequences: outdated.map((m) => [{ do: 'patch', to: refTo('EtcdMember', m.object), fields }]),
+  };
 };

@@ -1,7 +1,7 @@
 /** The rule that restarts a member whose wrong view of its peers keeps the membership from changing. */
 import { iso } from '../../../lib/time.ts';
 import { type Decided, nameOf, type Observed } from '../observed.ts';
-import { memberToReconnect, refusedChange, type WantedChange } from '../refused-changes.ts';
+import { refusedChange, type WantedChange } from '../refused-changes.ts';
 import { restarting } from '../rollout/restart.ts';
 
 /**
@@ -11,9 +11,8 @@ import { restarting } from '../rollout/restart.ts';
 export const restartRefusing =
   (wantedBy: WantedChange) =>
   (o: Observed): Decided => {
-    const next = memberToReconnect(o, wantedBy);
-    const { change = '', restarts = [] } = refusedChange(o, wantedBy) ?? {};
-    if (!next || next.m.pod.is !== 'present') return undefined;
+    const { next, change = '', restarts = [], blockedBy } = refusedChange(o, wantedBy) ?? {};
+    if (!next || blockedBy !== undefined || next.m.pod.is !== 'present') return undefined;
     const message = `restarting ${nameOf(next.m)}: every voter refuses to ${change}, although all are healthy`;
     const decision = restarting(o, { m: next.m, message, reason: 'RestartingMember' });
     if (next.recorded) return decision;

@@ -1,7 +1,6 @@
 /** Rules that restart outdated members, one after the other. */
 import { ROLE_VOTER } from '../../../api/names.ts';
-import { type Decided, nameOf, type Observed } from '../observed.ts';
-import { memberToReconnect, type WantedChange } from '../refused-changes.ts';
+import { type Contributed, type Decided, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { restartCandidate } from '../rollout/candidate.ts';
 import { drainingForMs, restarting, trafficPatch } from '../rollout/restart.ts';
 
@@ -15,11 +14,10 @@ export function restart(o: Observed): Decided {
 
 /** A member that is not restarted after all, or has to wait for another one, goes back into the client Service. */
 export const restoreTraffic =
-  (wantedBy: WantedChange) =>
-  (o: Observed): Decided => {
-    const restarted = [restartCandidate(o)?.m, memberToReconnect(o, wantedBy)?.m];
-    const drained = o.members.filter((m) => drainingForMs(o, m) !== undefined && !restarted.includes(m));
+  (restarts: MemberView | undefined) =>
+  (o: Observed): Contributed => {
+    const drained = o.members.filter((m) => drainingForMs(o, m) !== undefined && m !== restarts);
     if (drained.length === 0) return undefined;
     const message = `${drained.map(nameOf).join(', ')} is not restarted now: back in the client Service`;
-    return { message, steps: drained.map((m) => trafficPatch(m, null, ROLE_VOTER)) };
+    return { message, sequences: drained.map((m) => [trafficPatch(m, null, ROLE_VOTER)]) };
   };

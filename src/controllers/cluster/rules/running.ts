@@ -6,6 +6,7 @@ import { refTo, type Step } from '../../../runtime/plan.ts';
 import { blockedBy } from '../disruption-view.ts';
 import {
   type ClusterDecision,
+  type Contributed,
   clusterIdMismatch,
   type Decided,
   desired,
@@ -19,8 +20,9 @@ import {
   type Observed,
   readyCondition,
 } from '../observed.ts';
-import { isHealthy } from '../quorum.ts';
+import { healthyVoters, isHealthy, votersOf } from '../quorum.ts';
 import { waitingLosses } from '../replacement.ts';
+import { voterSteps } from '../voters.ts';
 
 /** An IP address can be reused by another cluster, whose responses must not be taken for this cluster's. */
 export const otherClusterId = (o: Observed): Decided => {
@@ -28,17 +30,11 @@ export const otherClusterId = (o: Observed): Decided => {
   return message === undefined ? undefined : { message, requeueAfterMs: UNHEALTHY_RESYNC_MS };
 };
 
-/** Copies from etcd to `status.isVoter` which members are voters; the client Service selects its Pods by it. */
-export const recordVoters = (o: Observed): Decided => {
-  if (!entriesOf(o)) return undefined;
-  const steps = o.members.flatMap((m): readonly Step[] => {
-    const entry = entryOf(o, m);
-    const isVoter = entry?.isLearner === false;
-    // A member that etcd does not list keeps its isVoter: deleteRemovedMember needs it to judge whether the list is plausible.
-    if ((!entry && isNotBeingDeleted(m)) || (m.object.status?.isVoter ?? false) === isVoter) return [];
-    return [{ do: 'patch', to: refTo('EtcdMember', m.object), subresource: 'status', fields: { status: { isVoter } } }];
-  });
-  return steps.length === 0 ? undefined : { message: 'the voters have changed', steps };
+export const recordVoters = (o: Observed): Contributed => {
+  const steps = voterSteps(o);
+  return steps.length === 0
+    ? undefined
+    : { message: 'the voters have changed', sequences: steps.map((step) => [step]) };
 };
 
 const leftMs = (o: Observed, pvc: PersistentVolumeClaim): number => {
@@ -46,7 +42,9 @@ const leftMs = (o: Observed, pvc: PersistentVolumeClaim): number => {
   return (Date.parse(since) || o.now) + QUARANTINE_MS - o.now;
 };
 
+/** Not during an outage: the volume of a removed member may be the last readable copy. */
 export const expireVolumes = (o: Observed): Decided => {
+  if (healthyVoters(o).length < Math.max(votersOf(o).length, 1)) return undefined;
   const over = o.quarantined.filter((c) => c.metadata.deletionTimestamp === undefined && leftMs(o, c) <= 0);
   if (over.length === 0) return undefined;
   const steps = over.map(

@@ -1,24 +1,17 @@
-/** Rules about the two Services. */
-import { refTo, type Step } from '../../../runtime/plan.ts';
-import { metadataPatch } from '../build.ts';
-import { type Decided, isRefused, type Observed } from '../observed.ts';
-import { serviceSteps } from '../services.ts';
+/** Rows of upkeep about the two Services, and the labels of what users see beside the members. */
+import { type Contributed, hasToken, type Observed } from '../observed.ts';
+import { relabelSteps, serviceSteps } from '../services.ts';
 
-export const repairServices = (o: Observed): Decided => (isRefused(o) ? undefined : correctServices(o));
-
-export const correctServices = (o: Observed): Decided => {
-  const steps = serviceSteps(o);
-  return steps.length === 0 ? undefined : { message: 'a Service is missing or was changed', steps };
+/** Also before the bootstrap is complete: members need their DNS names. */
+export const correctServices = (o: Observed): Contributed => {
+  const steps = hasToken(o) ? serviceSteps(o) : [];
+  if (steps.length === 0) return undefined;
+  return { message: 'a Service is missing or was changed', sequences: steps.map((step) => [step]) };
 };
 
-/** Patches labels and annotations of Services and the PodDisruptionBudget at once after an edit; those of members change with the members. */
-export const relabel = (o: Observed): Decided => {
-  const [before, wanted] = [o.cluster.status?.observed?.additionalMetadata, o.cluster.spec.additionalMetadata];
-  const steps = [o.services.headless, o.services.client, o.pdb].flatMap((holding): readonly Step[] => {
-    const fields = holding.is === 'ours' ? metadataPatch(holding.object, before, wanted) : undefined;
-    return holding.is === 'ours' && fields
-      ? [{ do: 'patch', to: refTo(holding.object.kind ?? '', holding.object), fields }]
-      : [];
-  });
-  return steps.length === 0 ? undefined : { message: 'additionalMetadata changed', steps };
+export const relabel = (o: Observed): Contributed => {
+  const steps = relabelSteps(o);
+  return steps.length === 0
+    ? undefined
+    : { message: 'additionalMetadata changed', sequences: steps.map((step) => [step]) };
 };

@@ -20,6 +20,7 @@ import { type Decision, refTo, type Step } from '../../../runtime/plan.ts';
 import { type InitialState, initialStateOf, memberPod, volumeClaim, volumeOwnership } from '../build.ts';
 import { dataTrouble, evidenceOf, provenLoss } from '../evidence.ts';
 import {
+  type Contributed,
   cannotRestore,
   conflicts,
   type Decided,
@@ -69,18 +70,20 @@ export const pause = (o: Observed): Decided => {
     : { message: `pausing: waiting until Pod ${identity(o.member).name} is deleted` };
 };
 
-export const addFinalizer = (o: Observed): Decided => {
+export const addFinalizer = (o: Observed): Contributed => {
+  if (hasFinalizer(o)) return undefined;
   const present = o.member.metadata.finalizers ?? [];
-  if (present.includes(MEMBER_FINALIZER)) return undefined;
   const fields = { metadata: { finalizers: [...present, MEMBER_FINALIZER] } };
   return {
     message: 'adding the finalizer: the member must be removed from etcd before it is deleted',
-    steps: [{ do: 'patch', to: refTo('EtcdMember', o.member, { resourceVersion: true }), fields }],
+    sequences: [[{ do: 'patch', to: refTo('EtcdMember', o.member, { resourceVersion: true }), fields }]],
   };
 };
 
+const hasFinalizer = ({ member }: Observed): boolean => member.metadata.finalizers?.includes(MEMBER_FINALIZER) === true;
+
 /** The PVC's owner reference follows the deletionPolicy while the member exists: once a user deletes the cluster, the garbage collector may be faster. */
-export const ownVolume = (o: Observed): Decided => {
+export const ownVolume = (o: Observed): Contributed => {
   if (o.volume.is !== 'ours' || o.volume.object.metadata.deletionTimestamp !== undefined) return undefined;
   const owned = controllerOf(o.volume.object) !== undefined;
   if (owned !== retains(o)) return undefined;
@@ -93,12 +96,14 @@ export const ownVolume = (o: Observed): Decided => {
     message: retains(o)
       ? 'deletionPolicy Retain: removing the owner reference of the PVC'
       : 'deletionPolicy Delete: adding an owner reference to the PVC',
-    steps: [
-      {
-        do: 'patch',
-        to: refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true }),
-        fields: { metadata },
-      },
+    sequences: [
+      [
+        {
+          do: 'patch',
+          to: refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true }),
+          fields: { metadata },
+        },
+      ],
     ],
   };
 };
@@ -141,6 +146,8 @@ const votes = (o: Observed): boolean => isClusterFormed(o) && o.member.status?.i
 export const makeVolumeAndPod = (o: Observed): Decided => {
   const needsVolume = !inMemory(o) && o.volume.is === 'absent';
   if (!needsVolume && o.pod.is !== 'absent') return undefined;
+  // Without it, a member that a user deletes would be gone before etcd has removed it.
+  if (!hasFinalizer(o)) return { message: 'waiting for the finalizer before the Pod is created' };
   if (o.volume.is === 'ours' && o.volume.object.metadata.deletionTimestamp !== undefined)
     return {
       message: `PersistentVolumeClaim ${volumeClaimName(identity(o.member).name)} is being deleted: no Pod can mount it`,
@@ -164,8 +171,8 @@ export const makeVolumeAndPod = (o: Observed): Decided => {
 };
 
 /** The client Service selects by the role label; etcd reads the annotations at its next start. */
-export const markPod = (o: Observed): Decided => {
-  if (o.pod.is !== 'ours') return undefined;
+export const markPod = (o: Observed): Contributed => {
+  if (o.pod.is !== 'ours' || isPodOver(o.pod.object) || isDormant(o)) return undefined;
   const { labels = {}, annotations = {} } = o.pod.object.metadata;
   const voter = votes(o);
   const begins = initialStateOf(o.member, o.member.spec.bootstrap === true ? 'cluster' : 'member');
@@ -190,7 +197,7 @@ export const markPod = (o: Observed): Decided => {
   return {
     message:
       relabel || hasStarted ? reach : 'the member serves: enabling the initial corruption check for its next start',
-    steps: [{ do: 'patch', to: refTo('Pod', o.pod.object), fields: { metadata } }],
+    sequences: [[{ do: 'patch', to: refTo('Pod', o.pod.object), fields: { metadata } }]],
   };
 };
 

@@ -6,7 +6,15 @@ import { type EtcdPortName, trustName } from '../../../../api/names.ts';
 import { ETCD_PORTS } from '../../../../domain/certificate-requirements.ts';
 import { identity } from '../../../../domain/ownership.ts';
 import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
-import { type Decided, isFormed, type MemberView, type Observed } from '../../observed.ts';
+import {
+  type Contributed,
+  type Decided,
+  desired,
+  hasToken,
+  isFormed,
+  type MemberView,
+  type Observed,
+} from '../../observed.ts';
 import { bundleOf, isSettled, mayNarrow, ROTATING } from '../ca-rotation.ts';
 import { bundleLatch, unreadableSecrets } from '../certificates.ts';
 
@@ -20,8 +28,7 @@ const MESSAGES = {
 } as const;
 
 /** The bundles of both ports are narrowed together, or every member would restart once more. */
-const isDue = (o: Observed, { next }: PortTrustView): boolean =>
-  next !== undefined && (next.step !== 'narrow' || o.certificates.trusts.every((t) => isSettled(t) || mayNarrow(o, t)));
+const mayNarrowAll = (o: Observed): boolean => o.certificates.trusts.every((t) => isSettled(t) || mayNarrow(o, t));
 
 const namesNoBundle = (m: MemberView, part: EtcdPortName): boolean =>
   m.pod.is === 'present' && m.pod.tls?.[part] !== undefined && m.pod.tls[part].bundle === undefined;
@@ -37,13 +44,24 @@ function assumedFor(
   return atStart && unrecorded && known !== undefined ? [[part, known]] : [];
 }
 
-export function recordCABundle(o: Observed): Decided {
+/** Widened at any time. Before the first member has started, a user may change a Secret: it starts with the new contents. */
+export function recordCABundle(o: Observed): Contributed {
   if (unreadableSecrets(o) !== undefined) return undefined; // the CA may have changed since it was read
-  if (!isFormed(o)) return undefined;
+  if (!isFormed(o)) return renewCABundle(o);
+  return desired(o) === 0 ? undefined : record(o, (t) => t.next !== undefined && t.next.step !== 'narrow');
+}
+
+/** Only at rest: a member that joins or is replaced has not served its certificate yet. */
+export function narrowCABundle(o: Observed): Decided {
+  if (!isFormed(o) || recordCABundle(o) !== undefined || unreadableSecrets(o) !== undefined) return undefined;
+  return mayNarrowAll(o) ? record(o, (t) => t.next !== undefined) : undefined;
+}
+
+function record(o: Observed, isDue: (t: PortTrustView) => boolean): Contributed & Decided {
   const before: Trust = o.cluster.status?.trust ?? {};
   const { trusts, kept } = o.certificates;
   const { name } = identity(o.cluster);
-  const due = trusts.filter((t) => isDue(o, t));
+  const due = trusts.filter(isDue);
   const assumed = trusts.flatMap((t) => assumedFor(o, t));
   const commanded = trusts.flatMap(({ part, requestedRotation: value }) =>
     value === undefined ? [] : [[part, value] as const],
@@ -75,13 +93,11 @@ export function recordCABundle(o: Observed): Decided {
   };
 }
 
-/** A user may change a Secret before the first member has started: it starts with the new contents. */
-export function renewCABundle(o: Observed): Decided {
-  if (unreadableSecrets(o) !== undefined) return undefined;
+function renewCABundle(o: Observed): Contributed {
   const { trust } = bundleLatch(o);
   const before = o.cluster.status?.trust;
   const changed = ETCD_PORTS.some((part) => trust?.[part] !== undefined && trust[part] !== before?.[part]);
-  return isFormed(o) || !changed || !trust
+  return !hasToken(o) || !changed || !trust
     ? undefined
     : { message: 'the CA bundle for the first member has changed', latch: { trust } };
 }

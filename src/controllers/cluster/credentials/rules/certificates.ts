@@ -1,13 +1,14 @@
 /** Rules about certificates: issued, copied into the Secrets that members mount, and valid before a member starts with them. */
 
 import type { SecretAction } from '../../../../access/evaluate/view.ts';
-import { writtenFor } from '../../../../domain/certificate-requirements.ts';
 import { identity } from '../../../../domain/ownership.ts';
 import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
 import type { Step } from '../../../../runtime/plan.ts';
 import type { ClusterCall } from '../../calls.ts';
-import { type Decided, isFormed, type Observed } from '../../observed.ts';
-import { certificatesAwaited, certificatesMissing, unreadableSecrets } from '../certificates.ts';
+import { type Contributed, type Decided, isFormed, type Observed } from '../../observed.ts';
+import { passwordMissing } from '../auth.ts';
+import { certificatesAwaited, certificatesMissing } from '../certificates.ts';
+import { dueRequests, dueSecrets } from '../due.ts';
 
 const MESSAGES = {
   createCA: 'a CA is created',
@@ -20,29 +21,28 @@ const MESSAGES = {
   promoteNextCA: 'all members trust the next CA, which replaces the current one',
 } as const satisfies Record<SecretAction, string>;
 
-/** A write that fails must not keep the members of a formed cluster from being repaired: it is retried after all other rules. */
-export const writeSecretsFirst = (o: Observed): Decided =>
-  isFormed(o) && o.refusal !== undefined ? undefined : writeSecrets(o);
+const messageOf = (due: ReturnType<typeof dueSecrets>): string =>
+  due.map(({ todo, secret }) => `${MESSAGES[todo]}: Secret ${secret}`).join('; ');
 
-/** CAs first: the certificates that they sign follow in the same reconcile. Not on a stale read: an existing Secret would count as missing. */
-export function writeSecrets(o: Observed): Decided {
-  if (unreadableSecrets(o) !== undefined) return undefined;
-  const { cas, certificates, bundles } = o.certificates;
-  const due = [
-    ...cas.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
-    ...certificates.flatMap(({ need, todo }) => (todo ? [{ todo, secret: writtenFor(need) ?? '' }] : [])),
-    ...bundles.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
-  ];
+export function writeSecrets(o: Observed): Contributed {
+  const due = dueSecrets(o);
   if (due.length === 0) return undefined;
   const steps = due.map(({ todo, secret }): Step<ClusterCall> => {
     const call = { is: 'secret', name: todo, target: secret, cluster: identity(o.cluster) } as const;
     return { do: 'call', call, retryMs: MANAGED_SECRET_RETRY_MS };
   });
-  return { message: due.map(({ todo, secret }) => `${MESSAGES[todo]}: Secret ${secret}`).join('; '), steps };
+  return { message: messageOf(due), sequences: [steps] };
 }
 
-/** A Pod that starts with an invalid certificate crash-loops, or no client can connect to it. */
-export function waitForCertificates(o: Observed): Decided {
-  const message = certificatesMissing(o) ?? certificatesAwaited(o);
+/**
+ * A Pod that starts with an invalid certificate crash-loops, or no client can connect to it. A cluster with spec.auth that starts
+ * without a password would serve every client until there is one.
+ */
+export function waitForCredentials(o: Observed): Decided {
+  if (isFormed(o) || o.members.length > 0) return undefined;
+  // A Certificate that exists may differ for good, where a policy changes it: its Secret is judged, not the request.
+  const requested = dueRequests(o).some((step) => step.do === 'create');
+  const due = requested ? 'certificates are requested from cert-manager' : messageOf(dueSecrets(o));
+  const message = certificatesMissing(o) ?? (due || certificatesAwaited(o)) ?? passwordMissing(o)?.message;
   return message === undefined ? undefined : { message };
 }

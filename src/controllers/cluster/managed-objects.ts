@@ -1,0 +1,52 @@
+/** Whether the objects that the operator manages beside the members are as it wrote them. */
+import type { ConditionUpdate } from '../../domain/conditions.ts';
+import type { Failure, UpkeepTask } from '../../runtime/plan.ts';
+import type { ClusterCall } from './calls.ts';
+import type { Observed } from './observed.ts';
+
+/** Present only when False: it costs no write while all is well. */
+export const MANAGED_OBJECTS_IN_SYNC = 'ManagedObjectsInSync';
+
+const REASONS = { refused: 'Refused', overwritten: 'Overwritten', failed: 'Failed' } as const;
+
+type Tasks = readonly UpkeepTask<ClusterCall>[];
+
+const isOf = (tasks: Tasks, { row, target }: Failure): boolean =>
+  tasks.some((task) => task.row === row && task.target === target);
+
+/**
+ * Failures of what is still wanted; what another writer reverts is as wanted for moments. Calls that etcd refuses for now are
+ * retried, and say nothing about an object.
+ */
+function failuresOf({ memory, now }: Observed, tasks: Tasks) {
+  const stands = (failure: Failure): boolean =>
+    isOf(tasks, failure) || (failure.is === 'overwritten' && failure.retryAt > now);
+  return memory.failures.flatMap((failure) =>
+    failure.in === 'upkeep' && failure.is !== 'later' && stands(failure)
+      ? [{ ...failure, reason: REASONS[failure.is] }]
+      : [],
+  );
+}
+
+export function inSyncConditions(o: Observed, tasks: Tasks): readonly ConditionUpdate[] {
+  const failures = failuresOf(o, tasks).toSorted((a, b) => (a.target < b.target ? -1 : 1));
+  const [first] = failures;
+  if (!first) return [];
+  const message = [...new Set(failures.map((failure) => `${failure.target}: ${failure.message}`))].join('; ');
+  return [
+    {
+      type: MANAGED_OBJECTS_IN_SYNC,
+      status: 'False',
+      reason: first.reason,
+      message: `${message}. The operator tries again at growing intervals; members are repaired meanwhile`,
+    },
+  ];
+}
+
+/** Why steps of the last reconcile failed, without upkeep of a running cluster, which has its own condition. */
+export const stepFailures = ({ cluster, memory }: Observed): readonly string[] => {
+  const formed = cluster.status?.clusterID !== undefined;
+  return [
+    ...new Set(memory.failures.flatMap(({ in: stage, message }) => (formed && stage === 'upkeep' ? [] : [message]))),
+  ];
+};

@@ -1,0 +1,141 @@
+import { expect, test } from 'vitest';
+import { ApiError } from '../kube/errors.ts';
+import { TargetGone } from './execute.ts';
+import { Failures } from './failures.ts';
+import { type NamedCall, type Plan, RetryLater, type Step } from './plan.ts';
+
+const ref = (uid = 'u') => ({ kind: 'Service', namespace: 'n', name: 'db', uid });
+const patch = (label: string, uid?: string): Step<NamedCall> => ({
+  do: 'patch',
+  to: ref(uid),
+  fields: { metadata: { labels: { team: label } } },
+});
+const remove = (uid: string): Step<NamedCall> => ({ do: 'delete', what: { ...ref(uid), kind: 'Pod' } });
+const refused = new ApiError('PATCH', 403, { message: 'no labels here' });
+const internal = new ApiError('POST', 500, { message: 'range is full' });
+
+/** Plans of one key, executed at times that a test sets. */
+function aKey() {
+  let now = 1_000_000;
+  const clock = { now: () => now, monotonic: () => now, random: () => 1, after: () => () => undefined };
+  const failures = new Failures(clock);
+  const base = { rule: 'main', message: '', status: {}, events: [] };
+  const upkeep = (steps: readonly Step<NamedCall>[], error?: Error) => {
+    const [step = patch('a')] = steps;
+    const task = { row: 'labels', target: 'Service db', steps };
+    const plan: Plan<object, NamedCall> = { ...base, steps: [], upkeep: steps.length === 0 ? [] : [task] };
+    const outcome = error === undefined ? ({ is: 'done' } as const) : ({ is: 'failed', step, error } as const);
+    const executed = { steps: { is: 'done' } as const, upkeep: steps.length === 0 ? [] : [{ task, outcome }] };
+    return failures.record('k', plan, executed);
+  };
+  const steps = (own: readonly Step<NamedCall>[], error?: Error) => {
+    const [step = patch('a')] = own;
+    const plan: Plan<object, NamedCall> = { ...base, steps: own };
+    const heldMs = failures.heldForMs('k', plan);
+    if (heldMs > 0) return { held: heldMs };
+    const outcome = error === undefined ? ({ is: 'done' } as const) : ({ is: 'failed', step, error } as const);
+    return failures.record('k', plan, { steps: outcome, upkeep: [] });
+  };
+  return { failures, upkeep, steps, known: () => failures.of('k'), wait: (ms: number) => (now += ms) };
+}
+
+test('a refused task backs off for longer each time, without an error for the reconcile', () => {
+  const key = aKey();
+  const delays = [1, 2, 3].map(() => {
+    const { afterMs = 0, error } = key.upkeep([patch('a')], refused);
+    expect(error).toBeUndefined();
+    key.wait(afterMs);
+    return afterMs;
+  });
+  expect(delays).toEqual([1_000, 2_000, 4_000]);
+  expect(key.known()).toMatchObject([
+    { row: 'labels', target: 'Service db', is: 'refused', message: 'the API server refuses: no labels here', times: 3 },
+  ]);
+});
+
+test.each<[string, (key: ReturnType<typeof aKey>) => unknown]>([
+  ['succeeds', (key) => key.upkeep([patch('a')])],
+  ['is not wanted any more', (key) => key.upkeep([])],
+])('a failure ends when the task %s', (_how, end) => {
+  const key = aKey();
+  key.upkeep([patch('a')], internal);
+  expect(key.known()).toMatchObject([{ is: 'failed', message: expect.stringContaining('range is full') }]);
+  end(key);
+  expect(key.known()).toEqual([]);
+});
+
+test('a stale object is no failure: the next reconcile decides again', () => {
+  const key = aKey();
+  expect(key.upkeep([patch('a')], new TargetGone('x')).afterMs).toBe(0);
+  expect(key.known()).toEqual([]);
+});
+
+test('a write that succeeds four times in ten minutes is overwritten by another writer', () => {
+  const key = aKey();
+  const delays = [1, 2, 3, 4, 5].map(() => {
+    key.wait(60_000);
+    return key.upkeep([patch('a')]).afterMs;
+  });
+  expect(delays).toEqual([0, 0, 0, 1_000, 2_000]);
+  expect(key.known()).toMatchObject([{ is: 'overwritten', times: 5 }]);
+  expect(key.known()[0]?.message).toContain('another controller or an admission webhook changes it');
+});
+
+test('a write that another writer reverts at once is held back, although the object is as wanted for a moment', () => {
+  const key = aKey();
+  for (const _ of [1, 2, 3, 4]) {
+    key.upkeep([patch('a')]);
+    key.wait(10);
+    key.upkeep([]);
+  }
+  expect(key.known()).toMatchObject([{ is: 'overwritten', times: 4 }]);
+  expect(key.upkeep([]).afterMs).toBe(990); // to report that it lasts
+  key.wait(990);
+  key.upkeep([]);
+  expect(key.known()).toEqual([]);
+});
+
+test('different writes of one object are no conflict', () => {
+  const key = aKey();
+  for (const label of ['a', 'b', 'c', 'd', 'e']) expect(key.upkeep([patch(label)]).afterMs).toBe(0);
+  expect(key.known()).toEqual([]);
+});
+
+test('a Pod that is deleted and created again and again is held back, although each Pod has another uid', () => {
+  const key = aKey();
+  const cycle = (n: number) => {
+    key.wait(500);
+    return [
+      key.steps([remove(`uid-${n}`)]),
+      key.steps([{ do: 'create', object: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'db' } } }]),
+    ];
+  };
+  for (const n of [1, 2, 3]) expect(cycle(n)).toEqual([{ afterMs: 0 }, { afterMs: 0 }]);
+  const [first] = cycle(4);
+  expect(first).toEqual({ afterMs: 200 });
+  expect(key.known()).toMatchObject([{ row: 'main', target: 'Pod db', is: 'overwritten' }]);
+  expect(key.steps([remove('uid-5')])).toEqual({ held: 200 });
+});
+
+test('a Pod that a person deletes every two minutes is recreated at once', () => {
+  const key = aKey();
+  for (let n = 0; n < 20; n++) {
+    key.wait(120_000);
+    expect(key.steps([remove(`uid-${n}`)])).toEqual({ afterMs: 0 });
+  }
+});
+
+test('a step that fails ends the reconcile with its error, and is a fact until a sequence succeeds', () => {
+  const key = aKey();
+  expect(key.steps([patch('a')], internal)).toMatchObject({ error: internal });
+  expect(key.known()).toMatchObject([{ row: 'main', target: 'Service db', is: 'failed' }]);
+  key.steps([]);
+  expect(key.known()).toEqual([]);
+});
+
+test('a call that is refused for now is repeated after its own delay, and named', () => {
+  const key = aKey();
+  const call: Step<NamedCall> = { do: 'call', call: { name: 'promote', target: 'x' }, retryMs: 50 };
+  expect(key.steps([call], new RetryLater('not in sync', 'kind'))).toEqual({ afterMs: 50 });
+  expect(key.known()).toMatchObject([{ is: 'later', call: 'promote', kind: 'kind', message: 'not in sync' }]);
+});
