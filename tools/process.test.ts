@@ -1,7 +1,6 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { handOver, run, stopChildren } from './process.ts';
 import { Failure } from './terminal.ts';
@@ -17,8 +16,7 @@ const alive = (pid: number): boolean => {
 };
 
 async function waitUntil(holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 100 && !holds(); tries++) await sleep(50);
-  expect(holds()).toBe(true);
+  await vi.waitUntil(holds, { timeout: 20_000 });
 }
 
 test('a finished command gives its code and output', async () => {

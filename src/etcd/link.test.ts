@@ -2,7 +2,7 @@ import * as http2 from 'node:http2';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ConnectError } from '@connectrpc/connect';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { Link, type Timing } from './link.ts';
 
 const TIMING: Timing = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000, idleMs: 60_000 };
@@ -111,7 +111,7 @@ test('a member that sent GOAWAY is dialled again', async () => {
   const { call, link } = aLink(endpoint);
   await call();
   sendGoaway();
-  for (let n = 0; n < 100 && link.state() === 'open'; n++) await new Promise((resolve) => setTimeout(resolve, 10));
+  await vi.waitUntil(() => link.state() !== 'open', { timeout: 20_000 });
   expect(await call()).toBe('answered');
   expect(opened()).toBe(2);
 });
@@ -120,6 +120,5 @@ test('an unused connection is closed', async () => {
   const { endpoint } = await aMember();
   const { call, link } = aLink(endpoint, { idleMs: 30 });
   await call();
-  for (let n = 0; n < 200 && link.state() === 'open'; n++) await new Promise((resolve) => setTimeout(resolve, 10));
-  expect(link.state()).toBe('closed');
+  await vi.waitUntil(() => link.state() === 'closed', { timeout: 20_000 });
 });

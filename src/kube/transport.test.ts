@@ -61,7 +61,7 @@ test.each<[string, Answer, object]>([
   ['silence', () => undefined, { code: 0, reason: 'Timeout' }],
 ])('%s is an ApiError', async (_what, answer, expected) => {
   const { transport, calls } = await against(answer);
-  expect(await failure(transport.json('/api/v1/pods', { timeoutMs: 300 }))).toMatchObject(expected);
+  expect(await failure(transport.json('/api/v1/pods', { timeoutMs: 2_000 }))).toMatchObject(expected);
   expect(calls).toMatchObject([{ verb: 'list', resource: 'pods' }]);
 });
 

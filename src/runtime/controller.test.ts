@@ -116,34 +116,37 @@ test('a reconcile observes what the previous one has created, however stale the 
   );
   server.log.holdBack(parts);
   await server.create(things, aThing());
-  await settle();
+  await until('the first reconcile', () => observed.length === 1);
   await server.patch(things, { namespace: 'n', name: 'a' }, { metadata: { labels: { poke: '1' } } });
   await settle();
   expect(observed.map((o) => o.parts.length)).toEqual([0]); // the second reconcile waits for the cache
   server.log.letGo(parts);
+  await until('the second', () => observed.length > 1);
   await settle();
   expect([...new Set(observed.map((o) => o.parts.length))]).toEqual([0, 1]);
   stop();
 });
 
 test('a reconcile does not observe what the previous one has deleted', async () => {
-  const { server, observed, stop } = aController(({ parts: [found] }) =>
+  const { server, observed, stores, stop } = aController(({ parts: [found] }) =>
     plan(found ? { steps: [{ do: 'delete', what: refTo('Part', found) }] } : {}),
   );
   await server.create(parts, aPart('part'));
-  await settle();
+  await until('the Part in the cache', () => stores.parts.get('n/part') !== undefined);
   server.log.holdBack(parts);
   await server.create(things, aThing());
+  await until('the first reconcile', () => observed.length > 0);
   await settle();
   expect(observed.map((o) => o.parts.length)).toEqual([1]);
   server.log.letGo(parts);
+  await until('the second', () => observed.length > 1);
   await settle();
   expect(observed.map((o) => o.parts.length)).toEqual([1, 0]);
   stop();
 });
 
 test('the cache is still waited for when the last write changed nothing', async () => {
-  const { server, observed, stop } = aController(({ parts: found, thing }) =>
+  const { server, observed, stores, stop } = aController(({ parts: found, thing }) =>
     plan(
       found.some((p) => p.metadata.name === 'new')
         ? {}
@@ -156,12 +159,14 @@ test('the cache is still waited for when the last write changed nothing', async 
     ),
   );
   await server.create(parts, aPart('old'));
-  await settle();
+  await until('the Part in the cache', () => stores.parts.get('n/old') !== undefined);
   server.log.holdBack(parts);
   await server.create(things, aThing());
+  await until('the first reconcile', () => observed.length > 0);
   await settle();
   expect(observed.length).toBe(1);
   server.log.letGo(parts);
+  await until('the second', () => observed.length > 1);
   await settle();
   expect(observed.map((o) => o.parts.length)).toEqual([1, 2]);
   stop();
@@ -316,7 +321,7 @@ test('a message-only change of status is written with the next real change', asy
   expect(await written()).toEqual({ message: 'first', token: 'x' });
   status = { message: 'second', token: 'y' };
   controller.enqueue('n/a');
-  await settle();
+  await until('the next real change', async () => (await written())?.token === 'y');
   expect(await written()).toEqual(status);
   stop();
 });
