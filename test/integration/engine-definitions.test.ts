@@ -63,6 +63,11 @@ async function looksAtSnapshots(): Promise<void> {
 test('without CRDs it is not ready, reports which are missing and what to do, and stays alive', async () => {
   const names = crds.map(({ metadata }) => metadata.name);
   await says('all of them', saysOnly(names));
+  // The page may be ahead of the log.
+  await eventually(
+    'all of them in the log',
+    () => names.every((name) => operator.log().includes(advice(name))) || undefined,
+  );
   for (const name of names) expect(operator.log().split(advice(name))).toHaveLength(2); // reported once
   expect(await page('/healthz')).toEqual({ code: 200, text: 'ok\n' });
 });
