@@ -99,9 +99,10 @@ test.concurrent('when an operator is killed before or after any of its writes, i
   const count = writes(reference).length;
   expect(named(writes(reference)).filter((call) => !/ 20[01]$/.test(call))).toEqual([]);
   await ends(reference);
-  const points = Array.from({ length: count }, (_, i) => i + 1).flatMap((nth) =>
-    (['before', 'after'] as const).map((when) => ({ nth, when })),
-  );
+  const points = Array.from({ length: count }, (_, i) => i + 1).flatMap((nth) => {
+    const whens = nth % 2 === 0 ? (['before', 'after'] as const) : (['after', 'before'] as const);
+    return permutations(1, whens).map((when) => ({ nth, when }));
+  });
   await each(points, 4, async ({ nth, when }) => {
     const scene = await aScene((proxy, get) => {
       const run = () => get().operator.stop('SIGKILL');

@@ -93,7 +93,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
   },
 );
 
-test('the S3 server answers at its Service', async () => {
+test.runIf(process.env['DEV_TEST_ALL'])('the S3 server answers at its Service', async () => {
   const shell = await aShell('node-3');
   expect(await shell.sh(`wget -q -O - ${S3.endpoint}/health`)).toMatch(/ok/i);
 });

@@ -132,6 +132,9 @@ async function createNamespace(admin: HttpClient, name: string): Promise<string>
   return name;
 }
 
+/** Ten tests may wait at once: with 20 polls a second each, the API server has no time for anything else. */
+const CONDITION_POLL_MS = 200;
+
 function condition(
   admin: HttpClient,
   ref: Ref,
@@ -149,6 +152,6 @@ function condition(
         ? cluster
         : undefined;
     },
-    { timeoutMs, seen: async () => (await admin.get(clusters, ref))?.status },
+    { timeoutMs, everyMs: CONDITION_POLL_MS, seen: async () => (await admin.get(clusters, ref))?.status },
   );
 }
