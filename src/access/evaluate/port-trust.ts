@@ -65,12 +65,16 @@ export function portTrustOf(
   const atStart = loadsBundleAtStart(world.cluster, part);
   const digest = bootstrapped ? recordedDigest(world.cluster, part) : undefined;
   const copied = caBundleIn(textOf(ours(world, mountOf(world, part)).secret, CA));
+  // Without a Secret of its own, a recorded bundle with both CAs is in no Secret until it is published.
+  const both = copied && target && caBundleIn(copied.text, target.text);
   const known = (of: string): CABundle | undefined =>
-    [caBundleIn(bundleText(world, trustName(name, part, of))), copied, target, ...others].find(
+    [caBundleIn(bundleText(world, trustName(name, part, of))), copied, target, both, ...others].find(
       (trust) => trust?.digest === of,
     );
-  // For a cluster of an earlier operator, the mounted Secret is the bundle until a digest is recorded.
-  const recorded = digest === undefined ? (bootstrapped ? copied : undefined) : known(digest);
+  // For a cluster of an earlier operator, the mounted Secret is the bundle until a digest is recorded. Where only clients use the
+  // bundle, it is what they were given: a user may change the CA again before the recorded one is published.
+  const isPublished = digest === undefined ? bootstrapped : !atStart;
+  const recorded = (digest === undefined ? undefined : known(digest)) ?? (isPublished ? copied : undefined);
   const mounted = atStart ? world.around.mounted.bundles[part] : [];
   const digests = [digest, status?.trust?.assumed?.[part]].filter((d) => d !== undefined);
   const heldAs = (bundle: string): CABundle | undefined => {

@@ -204,6 +204,29 @@ describe('a CA in the Secret of a user', () => {
     expect(outcome(all)).toEqual(['copyCertificate server', 'copyCertificate operator']);
   });
 
+  describe('without mTLS, where no Secret has the CA bundle until it is published', () => {
+    const was = (source: Name): Was => ({
+      tls: { client: { serverSecretRef: { name: 'mine' } } },
+      recorded: ['old', 'next'],
+      running: [],
+      secrets: {
+        mine: given(source),
+        'db-server-mounted': copy('old', ['old']),
+        [trustName('db', 'client', digest('old', 'next'))]: undefined,
+      },
+    });
+
+    test('the operator trusts both CAs, and publishes them', () => {
+      expect(outcome(was('next'))).toEqual(['publishCABundle server']);
+      expect(digestOf(judged(was('next')).material?.ca ?? '')).toBe(digest('old', 'next'));
+    });
+
+    test('the operator still trusts the CA that clients have when a user changes the CA again before that', () => {
+      expect(outcome(was('third'))).toEqual(['widen to old+third']);
+      expect(digestOf(judged(was('third')).material?.ca ?? '')).toBe(digest('old'));
+    });
+  });
+
   test('clients get the grace period for the CA bundle, and again for the certificates', () => {
     const client: Tls = { client: { serverSecretRef: { name: 'mine' } } };
     const was = (by: Name, writtenAt: number, now: number): Was => ({
