@@ -212,7 +212,9 @@ function materialOf(world: SecretSet, side: PortTrust): Material | undefined {
     ...(own.from === 'user' ? [world.secrets.get(own.secret)] : []),
     servedSecret(world, server),
   ];
-  const served = candidates.find((secret) => isUsable(world, side, secret));
+  // A user may have deleted a bundle that a member has loaded. Without any certificate, every member would refuse the operator.
+  const known = { ...side, mountedBundles: side.mountedBundles.filter((bundle) => bundle !== undefined) };
+  const served = [side, known].flatMap((of) => candidates.find((secret) => isUsable(world, of, secret)) ?? [])[0];
   return served ? { ca, cert: textOf(served, CERT), key: textOf(served, KEY) } : { ca };
 }
 

@@ -204,6 +204,24 @@ describe('a CA in the Secret of a user', () => {
     expect(outcome(all)).toEqual(['copyCertificate server', 'copyCertificate operator']);
   });
 
+  test('a member whose CA bundle Secret was deleted does not leave the operator without a certificate', () => {
+    const deleted = trustName('db', 'client', digest('old'));
+    const was: Was = {
+      tls: { client: { serverSecretRef: { name: 'mine' }, operatorClientSecretRef: { name: 'op' } } },
+      recorded: ['old', 'next'],
+      running: [['old'], ['old', 'next']],
+      secrets: {
+        mine: given('next'),
+        op: given('next'),
+        'db-server-mounted': copy('old', ['old', 'next']),
+        'db-operator-mounted': copy('old', ['old', 'next']),
+        [deleted]: undefined,
+      },
+    };
+    expect(judged(was).material?.cert).toBe(leaves.old.cert);
+    expect(outcome(was)).toEqual([]); // whether that member accepts another certificate is not known
+  });
+
   describe('without mTLS, where no Secret has the CA bundle until it is published', () => {
     const was = (source: Name): Was => ({
       tls: { client: { serverSecretRef: { name: 'mine' } } },
