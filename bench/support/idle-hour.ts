@@ -1,6 +1,7 @@
 /** The operator's own parts in this process, on a clock that can be advanced: an hour of waiting takes seconds. */
 import { startControllers } from '../../src/bin/controllers.ts';
 import { parseFlags } from '../../src/bin/flags.ts';
+import { OUTSIDE } from '../../src/bin/operator.ts';
 import { type Process, startStores } from '../../src/bin/stores.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
 import { HttpClient } from '../../src/kube/http-client.ts';
@@ -36,6 +37,7 @@ export async function startHours(through: Identity, namespace: string): Promise<
     identity: 'bench',
     signal: over.signal,
     heartbeat: new ApiServerHeartbeat(clock),
+    ...OUTSIDE,
     parts: { stores: [], controllers: [], deadWatches: [] },
   };
   const client = new HttpClient(new Transport(() => Promise.resolve(through)));

@@ -14,14 +14,11 @@ import {
   scheduleReconciler,
   wireSchedule,
 } from '../controllers/snapshot-schedule/controller.ts';
-import { HANDSHAKE_TIMEOUT_MS } from '../domain/timing.ts';
 import type { Etcd } from '../etcd/client.ts';
-import { servedFingerprint } from '../etcd/handshake.ts';
 import type { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore, Store } from '../kube/store.ts';
-import { systemKeySource } from '../pki/key-source.ts';
 import { sleep } from '../runtime/clock.ts';
 import { Controller, type ControllerOptions, type Reconciler } from '../runtime/controller.ts';
 import type { NamedCall } from '../runtime/plan.ts';
@@ -77,28 +74,31 @@ function controllersOf(ports: Ports) {
   ];
 }
 
-const credentialsFor = (client: Client, stores: Stores, flags: Flags, now: () => number): SecretCache =>
+const credentialsFor = (client: Client, stores: Stores, { flags, clock, handshake }: Process): SecretCache =>
   new SecretCache({
     client,
-    now,
+    now: () => clock.now(),
     domain: flags.clusterDomain,
-    look: (endpoint, tls) => servedFingerprint(endpoint, tls, HANDSHAKE_TIMEOUT_MS),
+    look: handshake,
     mounted: (cluster) => mountedBy(stores, cluster),
     graceMs: flags.rotationGraceSeconds * 1000,
   });
 
 /** Everything that a reconciler reads from and writes to. */
-const portsOf = (client: Client, etcd: Etcd, stores: Stores, flags: Flags, now: () => number) => ({
-  client,
-  etcd,
-  now,
-  images: imagesOf(flags),
-  credentials: credentialsFor(client, stores, flags, now),
-  entropy: systemKeySource,
-  nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
-  operatorImage: flags.operatorImage,
-  ...stores,
-});
+function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
+  const { flags, clock, keys } = process;
+  return {
+    client,
+    etcd,
+    now: () => clock.now(),
+    images: imagesOf(flags),
+    credentials: credentialsFor(client, stores, process),
+    entropy: keys,
+    nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
+    operatorImage: flags.operatorImage,
+    ...stores,
+  };
+}
 
 const recorderOf = (client: Client, { clock, log, identity }: Process): EventRecorder =>
   new EventRecorder({
@@ -122,8 +122,7 @@ export function startControllers(
   process: Process,
   signal: AbortSignal,
 ): () => Promise<void> {
-  const { flags, clock, log, metrics, parts } = process;
-  const now = (): number => clock.now();
+  const { clock, log, metrics, parts } = process;
   // A member that did not respond may have another Pod now: the reconcile that this event leads to asks it again.
   stores.pods.onChange((before, after) => {
     const { namespace = '', labels } = (after ?? before)?.metadata ?? {};
@@ -133,7 +132,7 @@ export function startControllers(
   const recorder = recorderOf(client, process);
   const caches = [...parts.stores, stores.certificates];
   const options = { client, recorder, resources: resourcesOf(caches), clock, log, metrics, stores: caches, signal };
-  const ports = portsOf(client, etcd, stores, flags, now);
+  const ports = portsOf(client, etcd, stores, process);
   parts.controllers = controllersOf(ports).map((start) => start(options));
   countSnapshots(metrics.registry, stores.snapshots);
   metrics.gauges(parts);

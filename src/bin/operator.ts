@@ -4,13 +4,16 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { LEASE_NAME } from '../api/names.ts';
+import { HANDSHAKE_TIMEOUT_MS } from '../domain/timing.ts';
 import { EtcdClient } from '../etcd/client.ts';
 import { guarded } from '../etcd/guarded.ts';
+import { servedFingerprint } from '../etcd/handshake.ts';
 import { etcdMetrics } from '../etcd/metrics.ts';
 import { HttpClient } from '../kube/http-client.ts';
 import { identityFromKubeconfig, identityFromPod, readOwnNamespace } from '../kube/kubeconfig.ts';
 import { Leadership } from '../kube/lease.ts';
 import { type CallReport, Transport } from '../kube/transport.ts';
+import { systemKeySource } from '../pki/key-source.ts';
 import { systemClock as clock, sleep } from '../runtime/clock.ts';
 import { alive, ready } from '../runtime/health.ts';
 import { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
@@ -121,6 +124,12 @@ async function servePages({ flags, metrics, heartbeat, parts }: Process): Promis
   };
 }
 
+/** The system's random source, and connections to members that read their certificates. */
+export const OUTSIDE: Pick<Process, 'keys' | 'handshake'> = {
+  keys: systemKeySource,
+  handshake: (endpoint, tls) => servedFingerprint(endpoint, tls, HANDSHAKE_TIMEOUT_MS),
+};
+
 /** Runs until the signal; resolves to the exit code. */
 export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal): Promise<number> {
   const metrics = createMetrics();
@@ -131,7 +140,7 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   });
   const identity = `${hostname()}_${randomUUID()}`;
   const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
-  const self: Process = { flags, clock, log, metrics, identity, signal, heartbeat, parts };
+  const self: Process = { flags, clock, log, metrics, identity, signal, heartbeat, ...OUTSIDE, parts };
   const stores = startStores(client, self);
   const closePages = await servePages(self);
   void heartbeat.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);

@@ -1,4 +1,5 @@
 /** The caches: one row per kind. */
+import type { SecretCacheOptions } from '../access/secret-cache.ts';
 import { byCluster } from '../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, JOB_NAME_LABEL, MANAGED_SELECTOR, SCHEDULE_LABEL } from '../api/names.ts';
 import { clusterResource } from '../controllers/cluster/controller.ts';
@@ -12,6 +13,7 @@ import type { Client } from '../kube/client.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { jobs, nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
+import type { KeySource } from '../pki/issue.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -29,6 +31,10 @@ export interface Process {
   /** Aborts when the process is stopped. */
   readonly signal: AbortSignal;
   readonly heartbeat: ApiServerHeartbeat;
+  /** The random source of certificates. */
+  readonly keys: KeySource;
+  /** Reads the certificate that a member serves. */
+  readonly handshake: SecretCacheOptions['look'];
   /** What the probes report about, as far as it exists yet. */
   readonly parts: Parts;
 }

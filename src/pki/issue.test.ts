@@ -33,6 +33,7 @@ test('no certificate is valid longer than its CA', async () => {
 test('the time and the random source are arguments, and a serial number is never short or negative', async () => {
   const key = await systemKeySource.key();
   const withByte = (byte: number) => ({
+    ...systemKeySource,
     key: () => Promise.resolve(key),
     serial: () => new Uint8Array(16).fill(byte),
   });

@@ -2,7 +2,7 @@
  * Creates a CA, and the certificates that it signs. ECDSA on P-256: generating an RSA key of 2048 bits takes seventy times as long, too
  * much for a thousand clusters, and every supported etcd accepts it. The time and the random source are arguments.
  */
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import { bits, boolean, integer, numbered, octets, oid, sequence, set, time, utf8 } from './der.ts';
 import type { Usage } from './findings.ts';
@@ -12,12 +12,14 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** The random source: new keys, and unique serial numbers. */
+/** The random source: new keys, unique serial numbers, and signatures. */
 export interface KeySource {
   /** A private key on P-256. */
   readonly key: () => Promise<KeyObject>;
   /** 16 bytes. */
   readonly serial: () => Uint8Array;
+  /** ECDSA with SHA-256, as DER: its nonce is random. */
+  readonly sign: (content: Uint8Array, by: KeyObject) => Buffer;
 }
 
 export interface Leaf {
@@ -42,7 +44,7 @@ const USAGE: Readonly<Record<Usage, Buffer>> = {
 
 export async function createCA(name: string, now: number, random: KeySource): Promise<KeyPair> {
   const key = await random.key();
-  const certificate = signed(key, {
+  const certificate = signed(key, random, {
     serial: serialOf(random),
     issuer: nameOf(name),
     subject: nameOf(name),
@@ -76,7 +78,7 @@ export async function issue(by: KeyPair, leaf: Leaf, now: number, random: KeySou
   if (issuer === undefined || signer.asymmetricKeyType !== 'ec')
     throw new Error('this CA was not created by the operator, which cannot sign with it');
   const key = await random.key();
-  const certificate = signed(signer, {
+  const certificate = signed(signer, random, {
     serial: serialOf(random),
     issuer: nameOf(issuer),
     subject: nameOf(leaf.name),
@@ -106,7 +108,11 @@ interface ToBeSigned {
   readonly extensions: readonly Buffer[];
 }
 
-function signed(by: KeyObject, { serial, issuer, subject, from, until, publicKey, extensions }: ToBeSigned): string {
+function signed(
+  by: KeyObject,
+  { sign }: KeySource,
+  { serial, issuer, subject, from, until, publicKey, extensions }: ToBeSigned,
+): string {
   const content = sequence(
     numbered(0, 'constructed', integer(Buffer.from([2]))), // version 3
     integer(serial),
@@ -117,7 +123,7 @@ function signed(by: KeyObject, { serial, issuer, subject, from, until, publicKey
     publicKey.export({ type: 'spki', format: 'der' }),
     numbered(3, 'constructed', sequence(...extensions)),
   );
-  const certificate = sequence(content, ECDSA_SHA256, bits(sign('sha256', content, by)));
+  const certificate = sequence(content, ECDSA_SHA256, bits(sign(content, by)));
   return new X509Certificate(certificate).toString();
 }
 

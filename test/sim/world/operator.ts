@@ -3,6 +3,7 @@
 import { Registry } from 'prom-client';
 import { startControllers } from '../../../src/bin/controllers.ts';
 import { parseFlags } from '../../../src/bin/flags.ts';
+import { OUTSIDE } from '../../../src/bin/operator.ts';
 import { type Parts, type Process, startStores } from '../../../src/bin/stores.ts';
 import type { Etcd } from '../../../src/etcd/client.ts';
 import { guarded } from '../../../src/etcd/guarded.ts';
@@ -55,7 +56,8 @@ export class OperatorProcess {
     const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
     const log = ground.story ? storyteller(ground, this.name) : SILENT;
     const heartbeat = new ApiServerHeartbeat(clock);
-    const self: Process = { flags: FLAGS, clock, log, metrics: METRICS, identity: this.name, signal, heartbeat, parts };
+    const process = { clock, log, identity: this.name, signal, heartbeat, parts };
+    const self: Process = { ...process, ...OUTSIDE, flags: FLAGS, metrics: METRICS };
     const port = client(this);
     const stores = startStores(port, self);
     try {
