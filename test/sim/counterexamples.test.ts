@@ -19,8 +19,8 @@ test.each(files)('%s does not break any more', async (file) => {
   expect(broken, story.join('\n')).toBeUndefined();
 });
 
-test('the same script gives the same story', async () => {
-  const [file = ''] = files;
-  const { script } = JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8')) as Counterexample;
+test.each(['rebooted-memory-seed', 'user-ca-replaced-without-mtls'])('%s has the same story again', async (name) => {
+  const file = join(import.meta.dirname, 'counterexamples', `${name}.json`);
+  const { script } = JSON.parse(readFileSync(file, 'utf8')) as Counterexample;
   expect((await run(script, true)).story).toEqual((await run(script, true)).story);
 });

@@ -4,6 +4,7 @@ import { QUARANTINE_LABEL } from '../../src/api/names.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
 import { hexId } from '../../src/etcd/ids.ts';
 import { persistentVolumeClaims, pods, services } from '../../src/kube/resources.ts';
+import { credentialsUnrest, waitsForReplicas } from './credential-rest.ts';
 import type { Scene } from './invariants.ts';
 import { voters } from './model/etcd-group.ts';
 import { groupOf, hasQuorum, intactVoters, isDeleting, membersOf, needed, readyVoters } from './world/facts.ts';
@@ -17,7 +18,8 @@ const REPORTED_MS = 10_000;
 
 /** Why the world has not converged yet; undefined when it has. */
 export function unrest({ world, edited, retains }: Scene): Wrong {
-  const { cluster } = world;
+  const { cluster, credentials } = world;
+  if (credentials?.unrest !== undefined) return credentials.unrest;
   if (!cluster) return leftovers(world, retains);
   if (isDeleting(cluster)) return 'the cluster is still being deleted';
   const leaving = membersOf(world).filter(isDeleting);
@@ -74,9 +76,12 @@ function notAsAsked(world: World, edited: boolean, conditionOf: (type: string) =
     return `${cluster.status.leader} is reported as the leader and is not`;
   if (world.writer.backends().length !== replicas)
     return `clients reach ${world.writer.backends().length} of ${replicas} members`;
+  const credentials = credentialsUnrest(world);
+  if (credentials !== undefined) return credentials;
   const progress = conditionOf('Progressing');
   // An edit that this build cannot apply is reported, if only by a deadline.
-  const ends = ['Reconciled', ...(edited ? ['DeadlineExceeded'] : [])];
+  const waits = waitsForReplicas(world) ? ['RotatingCA', 'DeadlineExceeded'] : [];
+  const ends = ['Reconciled', ...(edited ? ['DeadlineExceeded'] : []), ...waits];
   return ends.includes(progress?.reason ?? '') ? undefined : `Progressing is ${progress?.reason}: ${progress?.message}`;
 }
 

@@ -2,6 +2,7 @@
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import { recordedBundles } from './credential-invariants.ts';
 import { Faults } from './faults/faults.ts';
 import {
   AFTER_CHANGE,
@@ -12,6 +13,7 @@ import {
   ON_QUESTION,
   type Scene,
 } from './invariants.ts';
+import { forgetCertificates } from './model/etcd-tls.ts';
 import { unrest } from './rest.ts';
 import type { Script } from './script.ts';
 import { groupOf } from './world/facts.ts';
@@ -63,6 +65,7 @@ class Judge implements Onlooker {
       deletedByPerson: new Set(),
       remade: new Map(),
       usurpedUntil: 0,
+      connected: false,
       inFlight: new Set(),
     };
   }
@@ -95,6 +98,7 @@ class Judge implements Onlooker {
     this.scene.history.record();
     const { world } = this.scene;
     if (world.writer.isServed(groupOf(world))) this.scene.servedAt ??= world.ground.timeline.now;
+    if (world.credentials) for (const bundle of recordedBundles(world)) world.credentials.recorded.add(bundle);
     for (const [name, check] of Object.entries(ALWAYS)) this.#say(name, check(this.scene));
     if (this.broken !== undefined) throw new Broken(this.broken);
   }
@@ -111,9 +115,9 @@ class Judge implements Onlooker {
 }
 
 export async function run(script: Script, tellStory = false): Promise<Outcome> {
-  const { seed, nodes, localVolumes } = script;
+  const { seed, nodes, localVolumes, credentials } = script;
   let judge: Judge | undefined;
-  const world = new World({ seed, nodes, localVolumes, tellStory }, (self) => {
+  const world = new World({ seed, nodes, localVolumes, credentials, tellStory }, (self) => {
     judge = new Judge(self, script.deletionPolicy === 'Retain');
     return judge;
   });
@@ -126,6 +130,7 @@ export async function run(script: Script, tellStory = false): Promise<Outcome> {
     broken = error.message;
   } finally {
     for (const operator of world.operators) operator.kill();
+    forgetCertificates();
   }
   const { timeline, tally, story = [] } = world.ground;
   if (broken !== undefined) world.ground.tell(() => `BROKEN ${broken}`);
@@ -134,7 +139,7 @@ export async function run(script: Script, tellStory = false): Promise<Outcome> {
 
 async function live(world: World, judge: Judge, script: Script): Promise<void> {
   const { timeline } = world.ground;
-  const spec = specOf(script);
+  const spec = { ...specOf(script), ...world.credentials?.spec };
   const faults = new Faults(judge.scene, spec);
   const step = async (until: number): Promise<boolean> => {
     if (!(await world.step(until))) return false;

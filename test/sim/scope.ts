@@ -1,5 +1,14 @@
 /** The faults of this build: everything that it is meant to survive. */
-import type { Scope } from './script.ts';
+import type { ActionKind, Scope } from './script.ts';
+
+/** What users do to credentials: half of what happens to clusters with TLS. */
+const CREDENTIALS: readonly ActionKind[] = [
+  'rotateCA',
+  'replaceCertificates',
+  'changePassword',
+  'deleteSecret',
+  'unreadableSecrets',
+];
 
 export const SCOPE: Scope = {
   replicas: [1, 3, 3, 3, 5],
@@ -49,11 +58,40 @@ export const SCOPE: Scope = {
     'deleteCluster',
     'createAgain',
   ],
+  securedOneIn: 5,
+  secured: [
+    ...CREDENTIALS,
+    ...CREDENTIALS,
+    'rotateCA',
+    'replaceCertificates',
+    'changePassword',
+    'killOperator',
+    'killOperator',
+    'freezeOperator',
+    'holdWatch',
+    'breakWatches',
+    'apiTrouble',
+    'etcdTrouble',
+    'deletePod',
+    'deleteAllPods',
+    'crash',
+    'loseVolume',
+    'nodeOff',
+    'nodeCutOff',
+    'nodeGone',
+    'isolate',
+    'deleteMember',
+    'scale',
+    'scale',
+    'edit',
+    'deleteCluster',
+    'createAgain',
+  ],
 };
 
 /** What must really have happened, counted where it takes effect: a fault that never took effect was not tested. */
 export const MUST_HAPPEN: readonly string[] = [
-  ...SCOPE.actions.filter((kind) => kind !== 'crash'),
+  ...[...SCOPE.actions, ...CREDENTIALS].filter((kind) => kind !== 'crash'),
   'crash: killed',
   'crash: oom',
   'crash: probed',
@@ -75,4 +113,5 @@ export const MUST_HAPPEN: readonly string[] = [
   'restore: done',
   'restore: failed',
   'restore: not again',
+  'api: unreadable Secret',
 ];

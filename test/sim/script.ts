@@ -1,5 +1,6 @@
 /** A script: a list of actions, each some time after the previous one. Plain data, so that it can be saved and shrunk. */
 import fc from 'fast-check';
+import type { CredentialsOptions } from './world/credentials.ts';
 
 const KINDS = [
   'etcdclusters',
@@ -67,6 +68,14 @@ const ACTIONS = {
   /** The operator may observe the deletion late. */
   deleteCluster: { unseenMs: fc.constantFrom(0, 0, 10_000, 30_000) },
   createAgain: {},
+  rotateCA: {},
+  replaceCertificates: {
+    part: fc.constantFrom('client' as const, 'peer' as const),
+    by: fc.constantFrom('the same CA' as const, 'another CA' as const, 'another CA' as const),
+  },
+  changePassword: {},
+  deleteSecret: { n: fc.nat(40) },
+  unreadableSecrets: { ms: fc.integer({ min: 1_000, max: 400_000 }) },
 } satisfies Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>>;
 
 export type ActionKind = keyof typeof ACTIONS;
@@ -85,29 +94,46 @@ export interface Script {
   readonly nodes: number;
   /** The cluster is restored from a snapshot, where that is allowed: on volumes. */
   readonly restores?: boolean;
+  /** The cluster has TLS, and perhaps auth. */
+  readonly credentials?: CredentialsOptions;
   readonly actions: readonly Action[];
 }
+
+/** A CA rotation takes many minutes of virtual time, and so do the pauses between what users do to it. */
+const PAUSES = fc.oneof(fc.nat(300), fc.nat(5_000), fc.nat(60_000));
+const LONG_PAUSES = fc.oneof(fc.nat(5_000), fc.nat(60_000), fc.nat(400_000));
 
 /** What scripts consist of. A kind that is listed twice happens twice as often. */
 export interface Scope {
   readonly replicas: readonly number[];
   readonly media: readonly Script['medium'][];
   readonly actions: readonly ActionKind[];
+  /** Of this many worlds one has TLS. */
+  readonly securedOneIn: number;
+  /** What happens to clusters with TLS. */
+  readonly secured: readonly ActionKind[];
 }
 
-const anAction = (kinds: readonly ActionKind[]): fc.Arbitrary<Action> =>
+const anAction = (kinds: readonly ActionKind[], pauses = PAUSES): fc.Arbitrary<Action> =>
   fc.oneof(
     ...kinds.map((kind) =>
       fc.record({
         do: fc.constant(kind),
-        after: fc.noShrink(fc.oneof(fc.nat(300), fc.nat(5_000), fc.nat(60_000))),
+        after: fc.noShrink(pauses),
         ...ACTIONS[kind],
       }),
     ),
   ) as fc.Arbitrary<Action>;
 
-export const scripts = ({ replicas, media, actions }: Scope): fc.Arbitrary<Script> =>
-  fc.record({
+const someCredentials: fc.Arbitrary<CredentialsOptions> = fc.record({
+  client: fc.constantFrom('managed' as const, 'user' as const),
+  mutual: fc.constantFrom(true, true, false),
+  peer: fc.constantFrom('managed' as const, 'managed' as const, 'user' as const, 'user' as const, 'none' as const),
+  auth: fc.boolean(),
+});
+
+export function scripts({ replicas, media, actions, secured, securedOneIn }: Scope): fc.Arbitrary<Script> {
+  const common = {
     seed: fc.noShrink(fc.nat()), // a smaller seed is not a simpler world
     replicas: fc.constantFrom(...replicas),
     version: fc.constantFrom('3.6.16', '3.5.33'),
@@ -115,6 +141,16 @@ export const scripts = ({ replicas, media, actions }: Scope): fc.Arbitrary<Scrip
     deletionPolicy: fc.constantFrom('Delete' as const, 'Retain' as const),
     localVolumes: fc.boolean(),
     nodes: fc.integer({ min: 3, max: 5 }),
+  };
+  const plain = fc.record({
+    ...common,
     restores: fc.constantFrom(false, false, true),
     actions: fc.array(anAction(actions), { minLength: 1, maxLength: 12 }),
   });
+  const withCredentials = fc.record({
+    ...common,
+    credentials: someCredentials,
+    actions: fc.array(anAction(secured, LONG_PAUSES), { minLength: 1, maxLength: 12 }),
+  });
+  return fc.oneof({ arbitrary: plain, weight: securedOneIn - 1 }, { arbitrary: withCredentials, weight: 1 });
+}

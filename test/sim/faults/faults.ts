@@ -3,12 +3,16 @@ import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { Scene } from '../invariants.ts';
 import type { Action, ActionKind } from '../script.ts';
 import { groupOf, intactVoters, needed } from '../world/facts.ts';
+import { credentialDeeds } from './credentials.ts';
 import { machineDeeds, recover } from './machines.ts';
 import { objectDeeds, removeForeign, removeOrphans } from './objects.ts';
 import { killOperator, processDeeds } from './processes.ts';
 import type { Deeds, Stage } from './stage.ts';
 
-const DEEDS: Deeds<ActionKind> = { ...processDeeds, ...objectDeeds, ...machineDeeds };
+const DEEDS: Deeds<ActionKind> = { ...processDeeds, ...objectDeeds, ...machineDeeds, ...credentialDeeds };
+
+/** How long a user waits for the operator before restoring a deleted Secret. */
+const RESTORED_MS = 10 * 60_000;
 
 export class Faults {
   readonly #stage: Stage;
@@ -55,7 +59,11 @@ export class Faults {
     world.apiNetwork.heal();
     world.etcdNetwork.heal();
     watches.heldUntil.clear();
-    watches.mergeUntil = 0;
+    watches.mergeUntil = watches.unreadableUntil = 0;
+    if (world.credentials) {
+      world.credentials.touchedAt = world.ground.timeline.now;
+      world.ground.timeline.after(RESTORED_MS, () => world.credentials?.restore(world.cluster));
+    }
     crashes.clear();
     etcd.onJoin = undefined;
     for (const undo of this.#stage.undo) undo();

@@ -160,7 +160,8 @@ export const objectDeeds: Deeds<Kinds> = {
   createAgain: ({ world, scene, spec }) => {
     if (world.cluster) return false;
     scene.servedAt = undefined;
-    scene.edited = false;
+    scene.edited = scene.connected = false;
+    world.writer.startAgain();
     world.createCluster(spec);
     return true;
   },

@@ -2,6 +2,7 @@
 import type { MemberEntry } from '../../../src/etcd/client.ts';
 import { clusterIdOf, Group, memberIdOf } from './etcd-group.ts';
 import { type ModelNode, newDisk } from './etcd-node.ts';
+import { trustEachOther } from './etcd-tls.ts';
 import { mayStart } from './etcd-version.ts';
 
 export interface ModelJoin {
@@ -58,7 +59,12 @@ function foundersOf(listed: Listed, token: string) {
 const peersOf = ({ nodes }: Scene, node: ModelNode, listed: Listed): readonly ModelNode[] =>
   nodes.filter(
     (each) =>
-      each !== node && each.running && !each.isolated && each.disk && listed.some(([, url]) => url === each.peerURL),
+      each !== node &&
+      each.running &&
+      !each.isolated &&
+      each.disk &&
+      trustEachOther(each, node) &&
+      listed.some(([, url]) => url === each.peerURL),
   );
 
 /** Bootstraps all listed members at once. Ids derive from the list and the token alone: an emptied seed gets the same ones. */

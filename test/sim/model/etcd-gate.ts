@@ -1,11 +1,12 @@
 /** Which requests a member accepts: what a learner refuses, which user must authenticate, and how the client does it. */
 import { type Account, AuthTokens, type Refused, type Token } from '../../../src/etcd/auth-tokens.ts';
 import type { Ask } from '../../../src/etcd/client.ts';
-import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
+import type { EtcdError, EtcdErrorKind, Result } from '../../../src/etcd/errors.ts';
 import type { ModelEtcd } from './etcd.ts';
 import type { Group, State } from './etcd-group.ts';
 import { type Disk, type ModelNode, stateOf } from './etcd-node.ts';
 import { etcdError, isRefusal } from './etcd-said.ts';
+import { certificateUser } from './etcd-tls.ts';
 
 export interface Call {
   readonly node: ModelNode;
@@ -54,7 +55,7 @@ export class Gate {
       const token = await this.#token(ask, refused);
       if (!token.ok) return token;
       const answer = await this.model.ask(ask, (node, disk) => {
-        const call = this.enter(node, disk, needs, token.value);
+        const call = this.enter(node, disk, needs, token.value, certificateUser(node, ask));
         return isRefusal(call) ? call : serve(call);
       });
       if (answer.ok || refused || !tokenMayHelp(ask, token.value, answer.error)) return answer;
@@ -78,13 +79,19 @@ export class Gate {
     return this.#token(ask);
   }
 
-  enter(node: ModelNode, disk: Disk, { who, learner = false }: Needs, token: Token): Call | EtcdError {
+  enter(
+    node: ModelNode,
+    disk: Disk,
+    { who, learner = false }: Needs,
+    token: Token,
+    certified?: string,
+  ): Call | EtcdError {
     const { group } = disk;
     const state = stateOf(disk);
     const call: Call = { node, disk, group, state, user: undefined };
     if (!learner && isLearner(call)) return etcdError('learnerRefused');
     if (!state.users.enabled) return call;
-    const user = token === undefined ? undefined : this.#userOf(call, token);
+    const user = token === undefined ? certified : this.#userOf(call, token);
     if (isRefusal(user)) return user;
     if (who !== 'anyone' && user === undefined) return etcdError('authRequired');
     if (who === 'root' && !state.users.isRoot(user ?? '')) return etcdError('permissionDenied');
@@ -106,7 +113,7 @@ export class Gate {
     if (!users.enabled) return etcdError('authNotEnabled');
     if (!users.accepts(account)) return etcdError('authFailed');
     if (group.leader === undefined) return etcdError('timeout');
-    const token = `token.${this.#issued.size + 1}`;
+    const token = `token.${++this.model.tokens}`;
     this.#issued.set(token, { user: account.user, stamp: users.stampOf(account.user) ?? 0, epoch: users.epoch });
     for (const node of this.model.live(group)) node.tokens.set(token, this.model.now + tokenMs(node));
     return token;
@@ -124,8 +131,10 @@ export class Gate {
   }
 }
 
+/** As the client does: see `src/etcd/call.ts`. */
+const UNAUTHENTICATED: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
 const tokenMayHelp = ({ access }: Ask, token: Token, { kind }: EtcdError): boolean =>
   (access?.passwords?.() ?? []).length > 0 &&
-  (kind === 'invalidToken' || (kind === 'authRequired' && token === undefined));
+  (kind === 'invalidToken' || (token === undefined && UNAUTHENTICATED.includes(kind)));
 
 const tokenMs = ({ options }: ModelNode): number => (options.tokenSeconds ?? TOKEN_SECONDS) * 1_000;

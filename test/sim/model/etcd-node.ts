@@ -1,5 +1,6 @@
 /** A member's process and its data directory. */
 import type { Behind, Group, State } from './etcd-group.ts';
+import type { NodeTls } from './etcd-tls.ts';
 
 /** A data directory: what survives the process. */
 export interface Disk {
@@ -23,6 +24,8 @@ export interface NodeOptions {
   readonly maxLearners?: number | undefined;
   readonly quotaBytes?: number | undefined;
   readonly tokenSeconds?: number | undefined;
+  /** Absent: connections are not modelled, and every client gets one. */
+  readonly tls?: NodeTls | undefined;
 }
 
 export interface ModelNode {

@@ -73,6 +73,10 @@ export class Users {
     return this.#users.get(name)?.stamp;
   }
 
+  passwordOf(name: string): string | undefined {
+    return this.#users.get(name)?.password;
+  }
+
   accepts({ user, password }: Account): boolean {
     const known = this.#users.get(user);
     return known?.password !== undefined && known.password === password;

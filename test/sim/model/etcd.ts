@@ -2,12 +2,15 @@
  * A model of etcd for tests of the operator: processes, persistent disks, quorums, learners, elections, and the errors of
  * the real etcd. Time advances only when a test advances it. The contract suite compares it with the real servers.
  */
+import { CLIENT_PORT, PEER_PORT } from '../../../src/api/names.ts';
 import type { Ask, MemberEntry } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
+import type { TlsMaterial } from '../../../src/etcd/transport.ts';
 import { bootstrapOrJoin, type ModelJoin, restored } from './etcd-begin.ts';
 import { Group, inOrder, type Peers, quorum, voters } from './etcd-group.ts';
 import { type Disk, type ModelNode, type NodeOptions, newDisk, rebase, stateOf } from './etcd-node.ts';
 import { isRefusal } from './etcd-said.ts';
+import { fingerprintOf, inContact, refusesHandshake } from './etcd-tls.ts';
 import { checkVersion, mayStart, minorOf } from './etcd-version.ts';
 
 export type { ModelJoin } from './etcd-begin.ts';
@@ -20,6 +23,8 @@ export class ModelEtcd {
   readonly nodes: ModelNode[] = [];
   readonly groups = new Map<bigint, Group>();
   now = 0;
+  /** How many tokens all members together have issued. */
+  tokens = 0;
   /** Called once, with the next member that joins. */
   onJoin: ((node: ModelNode) => void) | undefined;
   #count = 0;
@@ -120,7 +125,8 @@ export class ModelEtcd {
 
   /** Does everything that takes no time: copies logs, publishes names, elects leaders, ends removed members. */
   settle(): void {
-    for (const [group, live] of this.#alive()) {
+    for (const [group, all] of this.#alive()) {
+      const live = inContact(all);
       copyLog(group, live);
       this.#elect(group, live);
       if (group.leader === undefined) continue;
@@ -132,7 +138,7 @@ export class ModelEtcd {
 
   /** Processes of a cluster that can reach each other. */
   live(group: Group): readonly ModelNode[] {
-    return this.nodes.filter(({ running, isolated, disk }) => running && !isolated && disk?.group === group);
+    return inContact(this.nodes.filter(({ running, isolated, disk }) => running && !isolated && disk?.group === group));
   }
 
   peers(node: ModelNode, disk: Disk): Peers {
@@ -158,6 +164,9 @@ export class ModelEtcd {
     const node = this.nodes.find(({ endpoint }) => endpoint === ask.endpoint);
     if (!node?.running || !node.disk) return Promise.resolve(failed('unreachable', 'connect ECONNREFUSED'));
     if (node.isolated || !node.serving) return Promise.resolve(failed('timeout', 'the operation timed out'));
+    const { tls } = node.options;
+    const refused = tls && refusesHandshake(tls.client, ask.access?.tls?.(ask.endpoint));
+    if (refused) return Promise.resolve({ ok: false, error: refused });
     const { clusterId } = node.disk.group;
     const answer = serve(node, node.disk);
     this.settle();
@@ -166,6 +175,18 @@ export class ModelEtcd {
     if (meant !== undefined && meant !== clusterId)
       return Promise.resolve(failed('wrongCluster', `the response is from cluster ${clusterId.toString(16)}`));
     return Promise.resolve({ ok: true, value: answer });
+  }
+
+  /** The fingerprint of the certificate that is served there: the client port listens when the member serves, the peer port before. */
+  served(endpoint: string, tls: TlsMaterial): string | undefined {
+    const { origin, port } = new URL(endpoint);
+    const isPeer = port === String(PEER_PORT);
+    const at = isPeer ? origin.replace(port, String(CLIENT_PORT)).replace('https:', '') : origin;
+    const node = this.nodes.find((each) => (isPeer ? each.endpoint.endsWith(at) : each.endpoint === at));
+    if (!node?.running || node.isolated || (!isPeer && !node.serving)) return undefined;
+    const { client, peer } = node.options.tls ?? {};
+    const served = isPeer ? peer && { leaf: peer.leaf } : client;
+    return served && !refusesHandshake(served, tls) ? fingerprintOf(served.leaf()) : undefined;
   }
 
   #alive(): Map<Group, ModelNode[]> {

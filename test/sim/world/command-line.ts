@@ -1,4 +1,5 @@
 /** How a kubelet expands the command of a container, and how etcd parses its flags. */
+import type { EtcdPortName } from '../../../src/api/names.ts';
 import { STATE_VARIABLE } from '../../../src/domain/agent-task.ts';
 import type { Container, Pod } from '../../../src/gen/kube.ts';
 
@@ -10,6 +11,8 @@ export interface EtcdFlags {
   readonly token: string;
   readonly maxLearners: number | undefined;
   readonly dataDir: string;
+  /** Ports with TLS, and whether they verify the certificates of clients. */
+  readonly tls: Readonly<Record<EtcdPortName, { readonly serves: boolean; readonly verifies: boolean }>>;
 }
 
 /** The flags, or the error with which etcd exits with code 2. */
@@ -61,6 +64,7 @@ const KNOWN = [
   'corrupt-check-time',
   'experimental-initial-corrupt-check',
   'experimental-compact-hash-check-enabled',
+  ...['cert-file', 'key-file', 'trusted-ca-file', 'client-cert-auth'].flatMap((flag) => [flag, `peer-${flag}`]),
 ];
 const FROM_3_6 = ['max-learners', 'feature-gates', 'corrupt-check-time'];
 const UNTIL_3_6 = ['experimental-initial-corrupt-check', 'experimental-compact-hash-check-enabled'];
@@ -93,6 +97,10 @@ export function parseCommand(pod: Pod): Parsed {
     initialCluster: needed('initial-cluster'),
     token: needed('initial-cluster-token'),
     dataDir: needed('data-dir'),
+    tls: {
+      client: { serves: flags.has('cert-file'), verifies: flags.get('client-cert-auth') === 'true' },
+      peer: { serves: flags.has('peer-cert-file'), verifies: flags.get('peer-client-cert-auth') === 'true' },
+    },
     maxLearners: flags.has('max-learners') ? Number(flags.get('max-learners')) : undefined,
   };
 }

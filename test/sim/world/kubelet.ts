@@ -6,20 +6,13 @@ import type { Group } from '../model/etcd-group.ts';
 import { newDisk } from '../model/etcd-node.ts';
 import { type EtcdFlags, mayRestore, parseCommand, versionOf } from './command-line.ts';
 import { type Ground, NAMESPACE } from './ground.ts';
+import { Mounts, sourcesOf } from './mounts.ts';
 import type { Nodes } from './nodes.ts';
-import { containerStatus, type Ending, fatal, isHealthy, preparing, type Run, restores } from './pod-run.ts';
+import { type Bootstrap, type Ending, fatal, isHealthy, podStatus, type Run, restores } from './pod-run.ts';
 import type { Volumes } from './volumes.ts';
 
-/** A cluster was bootstrapped on an empty data directory. */
-export interface Bootstrap {
-  /** With the data of a snapshot. */
-  readonly restored: boolean;
-  readonly member: string;
-  readonly token: string;
-  readonly group: Group;
-  readonly at: number;
-}
-
+/** A Secret that is missing is looked for again. */
+const MOUNT_RETRY_MS = 2_000;
 const FIRST_BACKOFF_MS = 10_000;
 const MAX_BACKOFF_MS = 300_000;
 const FORGIVEN_MS = 600_000;
@@ -31,6 +24,7 @@ export class Kubelet {
   readonly #etcd: ModelEtcd;
   readonly #nodes: Nodes;
   readonly #volumes: Volumes;
+  readonly mounts: Mounts;
   /** IPs of Pods on nodes without power: the next Pods that start get them. */
   readonly freed: string[] = [];
   #addresses = 0;
@@ -42,6 +36,7 @@ export class Kubelet {
     this.#etcd = etcd;
     this.#nodes = nodes;
     this.#volumes = volumes;
+    this.mounts = new Mounts(ground);
   }
 
   #pod(run: Run): Pod | undefined {
@@ -113,6 +108,8 @@ export class Kubelet {
   #start(run: Run): void {
     const pod = this.#pod(run);
     if (!pod || !this.#mayStart(run)) return;
+    if (!this.mounts.mount(run.uid, sourcesOf(pod), () => this.#nodes.isUp(run.node)))
+      return this.#ground.soon(MOUNT_RETRY_MS, 3 * MOUNT_RETRY_MS, () => this.#start(run));
     if (restores(pod) && run.prepared !== 'done') return this.#prepare(run);
     if (run.lastEnd) run.restarts++;
     run.state = 'running';
@@ -181,8 +178,9 @@ export class Kubelet {
     const { peerURL, maxLearners, name } = flags;
     this.#drop(run);
     const process = this.#etcd.node(name, {
-      endpoint: `http://${run.ip}:2379`,
+      endpoint: `${flags.tls.client.serves ? 'https' : 'http'}://${run.ip}:2379`,
       peerURL,
+      tls: this.mounts.tls(run.uid, flags.tls),
       version: versionOf(pod),
       ...(maxLearners !== undefined && { maxLearners }),
     });
@@ -249,6 +247,7 @@ export class Kubelet {
   #removeRun(run: Run): void {
     if (!this.#nodes.isUp(run.node) && this.#nodes.get(run.node)?.state !== 'gone') return;
     this.#drop(run);
+    this.mounts.unmount(run.uid);
     if (run.volume.claim === undefined) this.#volumes.destroy(run.volume);
     this.runs.delete(run.uid);
   }
@@ -281,6 +280,7 @@ export class Kubelet {
     for (const run of this.runs.values())
       if (run.node === node) {
         this.#drop(run);
+        this.mounts.unmount(run.uid);
         if (run.volume.claim === undefined && run.volume.disk) run.volume.disk = undefined; // memory is lost
         if (run.state === 'running') run.state = 'ended';
         run.ready = false;
@@ -320,24 +320,12 @@ export class Kubelet {
   #report(run: Run, over?: 'Failed' | 'Succeeded'): void {
     const pod = this.#pod(run);
     if (!this.#nodes.isUp(run.node) || !pod) return;
-    const waits = restores(pod) && run.prepared !== 'done';
-    const { ready, ip } = run;
-    const condition = (type: string, so: boolean) => {
-      const status = so ? 'True' : 'False';
-      const before = pod.status?.conditions?.find((c) => c.type === type);
-      const kept = before?.status === status ? before.lastTransitionTime : undefined;
-      return { type, status, lastTransitionTime: kept ?? this.#ground.timeline.time };
-    };
+    const times = { now: this.#ground.timeline.time, since: this.#since(run) };
     this.#ground.patchStatus(
       pods,
       { namespace: NAMESPACE, name: run.name },
       {
-        phase: over ?? (waits ? 'Pending' : 'Running'),
-        podIP: ip,
-        startTime: pod.status?.startTime ?? this.#ground.timeline.time,
-        conditions: [condition('PodScheduled', true), condition('Ready', ready), condition('ContainersReady', ready)],
-        ...(restores(pod) && { initContainerStatuses: [preparing(run)] }),
-        containerStatuses: [containerStatus(run, this.#since(run))],
+        ...podStatus(run, pod, times, over),
       },
     );
   }

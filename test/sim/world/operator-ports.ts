@@ -1,10 +1,12 @@
 /** How an operator process reaches the API server and etcd: over networks with delays and troubles, and only with its Lease. */
+import type { Process } from '../../../src/bin/stores.ts';
 import type { Ask, Etcd } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { Client, WatchCall } from '../../../src/kube/client.ts';
 import { ApiError, noAnswer } from '../../../src/kube/errors.ts';
 import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
 import type { WireEvent } from '../../../src/kube/watch-protocol.ts';
+import type { ModelEtcd } from '../model/etcd.ts';
 import type { Ground } from './ground.ts';
 import type { LeaseModel } from './lease.ts';
 import type { ApiTrouble, EtcdTrouble, Network } from './network.ts';
@@ -44,6 +46,8 @@ export interface WatchTroubles {
   readonly heldUntil: Map<string, number>;
   mergeUntil: number;
   readonly open: Set<WatchStream<KubeObject>>;
+  /** Until when Secrets cannot be read: the API server cannot decrypt them. */
+  unreadableUntil: number;
 }
 
 /** The operator's own timeout of a request. */
@@ -98,7 +102,12 @@ export function apiFor(self: OperatorProcess, around: ApiSurroundings): Client {
     });
   };
   return {
-    get: (resource, ref, signal) => exchange(`get ${ref.name}`, signal, () => api.get(resource, ref)),
+    get: (resource, ref, signal) =>
+      exchange(`get ${ref.name}`, signal, () => {
+        const isUnreadable = resource.kind === 'Secret' && around.watches.unreadableUntil > ground.timeline.now;
+        if (isUnreadable) ground.count('api: unreadable Secret');
+        return isUnreadable ? Promise.reject(SPOILED.serverError(`get ${ref.name}`)) : api.get(resource, ref);
+      }),
     pages: (resource, selection) => api.pages(resource, selection),
     create: (resource, object, signal) => {
       const { namespace = '', name = '' } = object.metadata;
@@ -212,6 +221,21 @@ export function etcdFor(
     forget: nothing,
   };
 }
+
+const LISTEN_MS = 2_000;
+
+/** Reads the certificate that a member serves. */
+export const handshakeFor =
+  (self: OperatorProcess, etcd: ModelEtcd, network: Network<EtcdTrouble>): Process['handshake'] =>
+  (endpoint, tls) =>
+    network.exchange<string | undefined>({
+      asker: self,
+      signal: undefined,
+      carryOut: () => Promise.resolve(etcd.served(endpoint, tls)),
+      spoiled: () => undefined,
+      aborted: () => undefined,
+      patienceMs: LISTEN_MS,
+    });
 
 const failed = (kind: EtcdError['kind'], message: string): Result<never> => ({ ok: false, error: { kind, message } });
 const shown = (value: unknown): string =>

@@ -3,7 +3,6 @@
 import { Registry } from 'prom-client';
 import { startControllers } from '../../../src/bin/controllers.ts';
 import { parseFlags } from '../../../src/bin/flags.ts';
-import { OUTSIDE } from '../../../src/bin/operator.ts';
 import { type Parts, type Process, startStores } from '../../../src/bin/stores.ts';
 import type { Etcd } from '../../../src/etcd/client.ts';
 import { guarded } from '../../../src/etcd/guarded.ts';
@@ -34,6 +33,8 @@ export interface Surroundings {
   readonly lease: LeaseModel;
   readonly client: (self: OperatorProcess) => Client;
   readonly etcd: (self: OperatorProcess) => Etcd;
+  readonly keys: Process['keys'];
+  readonly handshake: (self: OperatorProcess) => Process['handshake'];
 }
 
 export class OperatorProcess {
@@ -50,14 +51,15 @@ export class OperatorProcess {
   }
 
   async #run(): Promise<void> {
-    const { ground, lease, client, etcd } = this.#around;
+    const { ground, lease, client, etcd, keys } = this.#around;
     const { signal } = this.#ended;
     const clock = ground.timeline.clockOf(this, ground.random);
     const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
     const log = ground.story ? storyteller(ground, this.name) : SILENT;
     const heartbeat = new ApiServerHeartbeat(clock);
+    const handshake = this.#around.handshake(this);
     const process = { clock, log, identity: this.name, signal, heartbeat, parts };
-    const self: Process = { ...process, ...OUTSIDE, flags: FLAGS, metrics: METRICS };
+    const self: Process = { ...process, flags: FLAGS, metrics: METRICS, keys, handshake };
     const port = client(this);
     const stores = startStores(port, self);
     try {

@@ -1,6 +1,7 @@
 /** A Pod on its node, and the status of its container. */
-import type { ContainerStatus, Pod } from '../../../src/gen/kube.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../../../src/gen/kube.ts';
 import type { ModelNode } from '../model/etcd.ts';
+import type { Group } from '../model/etcd-group.ts';
 import type { Volume } from './volumes.ts';
 
 export interface Ending {
@@ -18,6 +19,16 @@ export const ORDINARY_LINES = [
 /** The last log lines of an etcd that cannot continue. */
 export const fatal = (error: string): string =>
   `${ORDINARY_LINES}\n${JSON.stringify({ level: 'fatal', msg: 'discovery failed', error })}`;
+
+/** A cluster was bootstrapped on an empty data directory. */
+export interface Bootstrap {
+  /** With the data of a snapshot. */
+  readonly restored: boolean;
+  readonly member: string;
+  readonly token: string;
+  readonly group: Group;
+  readonly at: number;
+}
 
 /** A Pod on its node. */
 export interface Run {
@@ -52,7 +63,7 @@ const PREPARING: Readonly<Record<Run['prepared'], ContainerStatus['state']>> = {
   failed: { terminated: { exitCode: 1, reason: 'Error', message: '' } },
   done: { terminated: { exitCode: 0, reason: 'Completed' } },
 };
-export const preparing = ({ prepared }: Run): ContainerStatus => ({
+const preparing = ({ prepared }: Run): ContainerStatus => ({
   name: 'restore',
   image: '',
   imageID: '',
@@ -62,7 +73,7 @@ export const preparing = ({ prepared }: Run): ContainerStatus => ({
 });
 
 /** `since` is when the process was started. */
-export function containerStatus(run: Run, since: string): ContainerStatus {
+function containerStatus(run: Run, since: string): ContainerStatus {
   const { lastEnd, restarts, ready } = run;
   const waits =
     lastEnd && run.failures > 1
@@ -81,6 +92,31 @@ export function containerStatus(run: Run, since: string): ContainerStatus {
     restartCount: restarts,
     state,
     ...(lastEnd && { lastState: { terminated: lastEnd } }),
+  };
+}
+
+interface Times {
+  readonly now: string;
+  /** When the process was started. */
+  readonly since: string;
+}
+
+export function podStatus(run: Run, pod: Pod, { now, since }: Times, over?: 'Failed' | 'Succeeded'): PodStatus {
+  const waits = restores(pod) && run.prepared !== 'done';
+  const { ready, ip } = run;
+  const condition = (type: string, so: boolean) => {
+    const status = so ? 'True' : 'False';
+    const before = pod.status?.conditions?.find((c) => c.type === type);
+    const kept = before?.status === status ? before.lastTransitionTime : undefined;
+    return { type, status, lastTransitionTime: kept ?? now };
+  };
+  return {
+    phase: over ?? (waits ? 'Pending' : 'Running'),
+    podIP: ip,
+    startTime: pod.status?.startTime ?? now,
+    conditions: [condition('PodScheduled', true), condition('Ready', ready), condition('ContainersReady', ready)],
+    ...(restores(pod) && { initContainerStatuses: [preparing(run)] }),
+    containerStatuses: [containerStatus(run, since)],
   };
 }
 

@@ -6,13 +6,15 @@ import type { Resource } from '../../../src/kube/object.ts';
 import type { UserEtcd } from '../../support/etcd-client.ts';
 import { ModelEtcd } from '../model/etcd.ts';
 import { modelPorts } from '../model/etcd-ports.ts';
+import { seededKeys } from '../model/keys.ts';
+import { Credentials, type CredentialsOptions } from './credentials.ts';
 import { Ground, NAMESPACE } from './ground.ts';
 import { Kubelet } from './kubelet.ts';
 import { LeaseModel } from './lease.ts';
 import { type ApiTrouble, type EtcdTrouble, Network } from './network.ts';
 import { Nodes } from './nodes.ts';
 import { OperatorProcess } from './operator.ts';
-import { apiFor, etcdFor, type Onlooker, type WatchTroubles } from './operator-ports.ts';
+import { apiFor, etcdFor, handshakeFor, type Onlooker, type WatchTroubles } from './operator-ports.ts';
 import { Scheduler } from './scheduler.ts';
 import { Volumes } from './volumes.ts';
 import { Writer } from './writer.ts';
@@ -26,6 +28,8 @@ export interface WorldOptions {
   /** Each volume is local to one node. */
   readonly localVolumes: boolean;
   readonly tellStory: boolean;
+  /** Absent: neither TLS nor auth. */
+  readonly credentials?: CredentialsOptions | undefined;
 }
 
 export class World {
@@ -39,7 +43,9 @@ export class World {
   readonly lease: LeaseModel;
   readonly apiNetwork: Network<ApiTrouble>;
   readonly etcdNetwork: Network<EtcdTrouble>;
-  readonly watches: WatchTroubles = { heldUntil: new Map(), mergeUntil: 0, open: new Set() };
+  /** The user's part of TLS and auth. */
+  readonly credentials: Credentials | undefined;
+  readonly watches: WatchTroubles = { heldUntil: new Map(), mergeUntil: 0, open: new Set(), unreadableUntil: 0 };
   readonly operators: OperatorProcess[] = [];
   readonly #scheduler: Scheduler;
   readonly #onlooker: Onlooker;
@@ -55,7 +61,9 @@ export class World {
     this.nodes = new Nodes(ground, options.nodes);
     this.volumes = new Volumes(ground, options.localVolumes);
     this.kubelet = new Kubelet(ground, this.etcd, this.nodes, this.volumes);
-    this.writer = new Writer(ground, CLUSTER, this.ports, this.kubelet);
+    const { credentials } = options;
+    this.credentials = credentials && new Credentials(ground, CLUSTER, options.seed, credentials);
+    this.writer = new Writer(ground, CLUSTER, this.ports, this.kubelet, this.credentials);
     this.lease = new LeaseModel(ground.timeline);
     this.apiNetwork = new Network(ground.timeline, ground.random, 20, (kind) => ground.count(`api: ${kind}`));
     this.etcdNetwork = new Network(ground.timeline, ground.random, 5, (kind) => ground.count(`etcd: ${kind}`));
@@ -96,11 +104,13 @@ export class World {
           onlooker: this.#onlooker,
         }),
       etcd: (self) =>
-        etcdFor(self, this.ports as unknown as Readonly<Record<string, object>>, {
+        etcdFor(self, modelPorts(this.etcd) as unknown as Readonly<Record<string, object>>, {
           network: this.etcdNetwork,
           onlooker: this.#onlooker,
           ground: this.ground,
         }),
+      keys: this.credentials?.keys ?? seededKeys(0),
+      handshake: (self) => handshakeFor(self, this.etcd, this.etcdNetwork),
     });
     this.operators.push(operator);
     return operator;
@@ -111,7 +121,8 @@ export class World {
     const { timeline } = this.ground;
     if (!timeline.step(until)) return false;
     this.etcd.now = timeline.now;
-    await drained();
+    do await drained();
+    while (this.credentials && process.getActiveResourcesInfo().includes('Immediate')); // an evaluation of Secrets that has paused
     this.etcd.settle();
     this.#sync();
     return true;
@@ -122,6 +133,7 @@ export class World {
     if (version !== this.#seenVersion) {
       this.#scheduler.sync();
       this.volumes.sync();
+      this.kubelet.mounts.sync();
       this.#seenVersion = this.ground.api.version;
       this.#collectLater();
     }

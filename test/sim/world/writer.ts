@@ -1,9 +1,12 @@
 /** A client of the cluster: it writes through the client Service and records what was acknowledged. */
 import { clientServiceName } from '../../../src/api/names.ts';
+import type { TlsMaterial } from '../../../src/etcd/transport.ts';
 import type { Pod } from '../../../src/gen/kube.ts';
 import { pods, services } from '../../../src/kube/resources.ts';
 import type { UserEtcd } from '../../support/etcd-client.ts';
 import type { Group } from '../model/etcd-group.ts';
+import { accepts } from '../model/etcd-tls.ts';
+import type { Credentials } from './credentials.ts';
 import type { Ground } from './ground.ts';
 import type { Kubelet } from './kubelet.ts';
 
@@ -16,16 +19,27 @@ export interface Acknowledged {
   readonly cuts: number;
 }
 
+/** Its Pod. */
+const WRITER = 'writer';
+
 export class Writer {
   readonly acknowledged: Acknowledged[] = [];
   readonly #ground: Ground;
   readonly #cluster: string;
   readonly #ports: UserEtcd;
   readonly #kubelet: Kubelet;
+  readonly #credentials: Credentials | undefined;
   #written = 0;
   #resting = false;
 
-  constructor(ground: Ground, cluster: string, ports: UserEtcd, kubelet: Kubelet) {
+  constructor(
+    ground: Ground,
+    cluster: string,
+    ports: UserEtcd,
+    kubelet: Kubelet,
+    credentials: Credentials | undefined,
+  ) {
+    this.#credentials = credentials;
     this.#ground = ground;
     this.#cluster = cluster;
     this.#ports = ports;
@@ -50,6 +64,27 @@ export class Writer {
     return group !== undefined && groups.includes(group);
   }
 
+  /** What its Pod mounts, or its user gave it; `undefined` without TLS, and before its Secret exists. */
+  material(): TlsMaterial | undefined {
+    const { mounts } = this.#kubelet;
+    const { options, applications, applicationMount = [] } = this.#credentials ?? {};
+    if (!options || !mounts.mount(WRITER, applicationMount, () => true)) return undefined;
+    const read = (path: string): string => mounts.read(WRITER, path) ?? '';
+    const ca = read('ca.crt');
+    if (!options.mutual) return { ca };
+    if (options.client === 'managed') return { ca, cert: read('tls.crt'), key: read('tls.key') };
+    const bundles = [...this.#kubelet.runs.values()].flatMap(
+      ({ process }) => process?.options.tls?.client?.bundle ?? [],
+    );
+    const cert = applications?.find((leaf) => bundles.every((bundle) => accepts(bundle, leaf))) ?? applications?.[0];
+    return cert === undefined ? undefined : { ca, cert };
+  }
+
+  /** Its cluster is created again, with certificates of its own. */
+  startAgain(): void {
+    this.#kubelet.mounts.unmount(WRITER);
+  }
+
   /** Stops the writes, so that an idle world has no events. */
   rest(): void {
     this.#resting = true;
@@ -69,7 +104,18 @@ export class Writer {
     const group = run?.process?.disk?.group;
     if (!run || !group) return;
     const key = `key-${++this.#written}`;
-    const ask = { endpoint: `http://${run.ip}:2379`, timeoutMs: 1_000 };
+    const tls = this.material();
+    if (this.#credentials && !tls) return;
+    const password = group.state.users.enabled ? group.state.users.passwordOf('root') : undefined;
+    const ask = {
+      endpoint: `${tls ? 'https' : 'http'}://${run.ip}:2379`,
+      timeoutMs: 1_000,
+      access: {
+        cluster: 'writer',
+        ...(tls && { tls: () => tls }),
+        ...(password !== undefined && { passwords: () => [{ user: 'root', password }] }),
+      },
+    };
     void this.#ports.kv.put(ask, key, '').then(({ ok }) => {
       if (ok) this.acknowledged.push({ key, group, index: group.index, cuts: group.cuts.length });
     });
