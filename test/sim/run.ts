@@ -42,6 +42,9 @@ const QUIET_MS = 10 * 60_000;
 /** Far more than any world needs: reaching it means a hot loop. */
 const MAX_STEPS = 150_000;
 
+/** Between two of these, a killed operator must not lose the root password. */
+const PASSWORD_CALLS = ['deleteUser', 'addUser', 'grantRole', 'enable', 'changePassword', 'authenticate'];
+
 class Broken extends Error {}
 
 /** Checks everything that operators do, and records when they last did something. */
@@ -72,6 +75,8 @@ class Judge implements Onlooker {
 
   before(write: Write): void {
     this.#act(`${write.verb} ${write.resource.kind} ${write.ref.name}`);
+    const { credentials } = this.scene.world;
+    if (credentials && write.resource.kind === 'Secret') credentials.calls++;
     for (const [name, check] of Object.entries(BEFORE_WRITE)) this.#say(name, check(this.scene, write));
   }
   after(write: Write, result: KubeObject | undefined): void {
@@ -80,6 +85,8 @@ class Judge implements Onlooker {
     for (const [name, check] of Object.entries(AFTER_WRITE)) this.#say(name, check(this.scene, write, result));
   }
   asks(call: MembershipCall): void {
+    const { credentials } = this.scene.world;
+    if (credentials && PASSWORD_CALLS.includes(call.method)) credentials.calls++;
     for (const [name, check] of Object.entries(ON_QUESTION)) this.#say(name, check(this.scene, call));
   }
   changes(call: MembershipCall): void {

@@ -8,6 +8,7 @@ const CREDENTIALS: readonly ActionKind[] = [
   'changePassword',
   'deleteSecret',
   'unreadableSecrets',
+  'killAtSecret',
 ];
 
 export const SCOPE: Scope = {
@@ -65,7 +66,7 @@ export const SCOPE: Scope = {
     'rotateCA',
     'replaceCertificates',
     'changePassword',
-    'killOperator',
+    'killAtSecret',
     'killOperator',
     'freezeOperator',
     'holdWatch',
@@ -114,4 +115,5 @@ export const MUST_HAPPEN: readonly string[] = [
   'restore: failed',
   'restore: not again',
   'api: unreadable Secret',
+  'killed at a Secret',
 ];

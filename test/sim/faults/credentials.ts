@@ -1,7 +1,13 @@
 /** What users do to certificates, Secrets and the root password; and an API server that cannot decrypt Secrets. */
 import type { Deeds } from './stage.ts';
 
-type Kinds = 'rotateCA' | 'replaceCertificates' | 'changePassword' | 'deleteSecret' | 'unreadableSecrets';
+type Kinds =
+  | 'rotateCA'
+  | 'replaceCertificates'
+  | 'changePassword'
+  | 'deleteSecret'
+  | 'unreadableSecrets'
+  | 'killAtSecret';
 
 export const credentialDeeds: Deeds<Kinds> = {
   rotateCA: ({ world }) => world.cluster !== undefined && world.credentials?.rotate() === true,
@@ -11,6 +17,11 @@ export const credentialDeeds: Deeds<Kinds> = {
     const name = credentials?.delete(n);
     if (name !== undefined) ground.tell(() => `*** Secret ${name} is deleted`);
     return name !== undefined;
+  },
+  killAtSecret: (stage, { nth, steps }) => {
+    const { credentials } = stage.world;
+    if (credentials) stage.killAtCall = { call: credentials.calls + nth, steps };
+    return credentials !== undefined;
   },
   unreadableSecrets: ({ world, scene }, { ms }) => {
     world.watches.unreadableUntil = world.ground.timeline.now + ms;

@@ -18,7 +18,8 @@ export class Faults {
   readonly #stage: Stage;
 
   constructor(scene: Scene, spec: EtcdCluster['spec']) {
-    this.#stage = { scene, world: scene.world, spec, killAfterSteps: undefined, undo: new Set(), crashes: new Map() };
+    const none = { killAfterSteps: undefined, killAtCall: undefined };
+    this.#stage = { scene, world: scene.world, spec, ...none, undo: new Set(), crashes: new Map() };
   }
 
   apply(action: Action): void {
@@ -39,7 +40,12 @@ export class Faults {
 
   /** Runs at every step: kills that are due, and processes that crash again as soon as they start. */
   everyStep(): void {
-    const { world, crashes } = this.#stage;
+    const { world, crashes, killAtCall } = this.#stage;
+    if (killAtCall && (world.credentials?.calls ?? 0) >= killAtCall.call) {
+      this.#stage.killAfterSteps ??= killAtCall.steps;
+      this.#stage.killAtCall = undefined;
+      world.ground.count('killed at a Secret');
+    }
     if (this.#stage.killAfterSteps !== undefined && --this.#stage.killAfterSteps <= 0) {
       this.#stage.killAfterSteps = undefined;
       killOperator(this.#stage);
@@ -74,7 +80,7 @@ export class Faults {
     }
     removeForeign(world);
     removeOrphans(world);
-    this.#stage.killAfterSteps = undefined;
+    this.#stage.killAfterSteps = this.#stage.killAtCall = undefined;
     if (!world.operators.some(({ dead }) => !dead)) world.startOperator();
   }
 }

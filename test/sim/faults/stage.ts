@@ -12,6 +12,8 @@ export interface Stage {
   readonly spec: EtcdCluster['spec'];
   /** Kill an operator after this many further steps of the world. */
   killAfterSteps: number | undefined;
+  /** Kill an operator this many steps after this call that concerns Secrets or passwords. */
+  killAtCall: { readonly call: number; readonly steps: number } | undefined;
   /** What is undone when the faults end: a user restores a data directory, late writes stop. */
   readonly undo: Set<() => void>;
   /** Pods whose etcd crashes as soon as it starts, this many times more. */

@@ -49,6 +49,8 @@ export class Credentials {
   readonly #deleted = new Map<string, Secret>();
   /** The Secrets of all CA bundles that the status ever recorded. */
   readonly recorded = new Set<string>();
+  /** How often operators wrote a Secret, or called etcd about users and passwords. */
+  calls = 0;
   /** When a user last changed a Secret, or the API server could return them again. */
   touchedAt = 0;
   readonly #ground: Ground;
