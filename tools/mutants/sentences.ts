@@ -27,6 +27,25 @@ const of = (file: string, rows: readonly Row[]): readonly Sentence[] =>
 
 /** The simulation alone must detect each of these, without any table. */
 export const DANGEROUS: readonly Sentence[] = [
+  ...of('src/access/evaluate/evaluate.ts', [
+    ['nextOf', 'caBundleIn()', 1, 'to', 'members restart with a CA bundle that does not verify their peers'],
+  ]),
+  ...of('src/access/evaluate/port-trust.ts', [
+    ['acceptedByAll', 'every()', 1, 'accepts(now, chain)', 'a certificate is used that running members refuse'],
+    ['mayReissue', '>=', 1, 'true', 'members serve certificates of a CA that clients do not have yet'],
+  ]),
+  ...of('src/access/evaluate/root-password.ts', [
+    ['rootPassword', 'filter()', 1, "[next ?? given ?? '']", 'the operator is locked out by a new root password'],
+  ]),
+  ...of('src/access/evaluate/user-certificates.ts', [
+    ['todoOf', 'acceptedByAll()', 1, 'true', 'members serve a certificate that their peers refuse'],
+  ]),
+  ...of('src/controllers/cluster/credentials/ca-rotation.ts', [
+    ['mayNarrow', '&&', 1, 'left', 'the old CA is removed although a member still serves a certificate of it'],
+  ]),
+  ...of('src/controllers/cluster/credentials/rules/ca-rotation.ts', [
+    ['discardCABundles', 'filter()', 1, 'o.certificates.kept', 'a Pod waits for ever for a deleted CA bundle'],
+  ]),
   ...of('src/domain/ownership.ts', [
     ['isMemberOf', '&&', 3, 'false', 'a healthy cluster counts as lost after a migration'],
   ]),
