@@ -13,7 +13,7 @@ import {
   runningCluster,
 } from '../../../test/support/builders/ports.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import type { EtcdMember } from '../../api/etcd-member.ts';
+import { type EtcdMember, EVIDENCE } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, memberLabels } from '../../api/names.ts';
 import { ALL_NAMESPACES } from '../../kube/store.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
@@ -122,4 +122,22 @@ test('when no EtcdMember is left, the PVCs that are left are named', async () =>
   putInCache(world.volumes, { ...aVolume(), metadata: { ...aVolume().metadata, name: 'data-x', labels } });
   const o = await observed(world);
   expect([o.members, o.leftVolumes]).toEqual([[], ['data-x']]);
+});
+
+test('a member with failure evidence is read from the API server: its status changes with every crash', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 2);
+  const status = { conditions: [condition('Ready', 'False', EVIDENCE.dataInvalid)] };
+  const lost = member(2, { status }, [...world.clusters.all()][0]?.metadata.uid);
+  const stored = await store(world, lost);
+  const { uid = '' } = stored.metadata;
+  const read = async (cachedUid: string) => {
+    const cached = { ...lost, metadata: { ...lost.metadata, uid: cachedUid, resourceVersion: '1' } };
+    putInCache(world.members, cached);
+    world.pods.apply(ALL_NAMESPACES, { type: 'delete', object: podOf(2) });
+    const found = (await observed(world)).members.find(({ object }) => object.metadata.name === nameOf(2));
+    return found?.object.metadata.resourceVersion;
+  };
+  expect(await read(uid)).toBe(stored.metadata.resourceVersion);
+  expect(await read('of a previous member'), 'not another member of this name').toBe('1');
 });

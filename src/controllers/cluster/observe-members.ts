@@ -5,10 +5,12 @@ import { CLUSTER_LABEL, drainingSince, volumeClaimName } from '../../api/names.t
 import { controllerOf, identity, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
+import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
+import { tryGet } from '../../kube/try-get.ts';
 import { tlsOf } from './credentials/observe-served-certificates.ts';
-import { type MemberView, type PodView } from './observed.ts';
+import { evidence, isNotBeingDeleted, type MemberView, type PodView } from './observed.ts';
 import { restoreOf } from './restore.ts';
 
 interface MemberStores {
@@ -34,6 +36,24 @@ export const viewOf = (ports: Pick<MemberStores, 'pods' | 'volumes'>, object: Et
     ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating' }),
   };
 };
+
+/**
+ * Members with failure evidence, as the API server has them. Their status changes with every crash: behind a watch that is seconds
+ * late, the resourceVersion precondition of their deletion would fail for ever.
+ */
+export const withFreshEvidence = <View extends MemberView>(
+  { client, members: store }: { readonly client: Pick<Client, 'get'>; readonly members: Store<EtcdMember> },
+  members: readonly View[],
+  signal: AbortSignal,
+): Promise<readonly View[]> =>
+  Promise.all(
+    members.map(async (m) => {
+      if (m.self || !isNotBeingDeleted(m) || evidence(m) === undefined) return m;
+      const { namespace = '', name = '', uid } = m.object.metadata;
+      const read = await tryGet(client, store.resource, { namespace, name }, signal);
+      return read.ok && read.object?.metadata.uid === uid ? { ...m, object: read.object } : m;
+    }),
+  );
 
 /** Only a Pod that this EtcdMember controls: a foreign Pod can have the same name. */
 function podView(pod: Pod | undefined, member: EtcdMember): PodView {

@@ -35,7 +35,7 @@ import { observeIssuance } from './credentials/observe-cert-manager.ts';
 import { observeServedCertificates } from './credentials/observe-served-certificates.ts';
 import { endpointsOf, hostsOf } from './etcd-calls.ts';
 import type { ChangePorts } from './execute-etcd-call.ts';
-import { memberViews, viewOf } from './observe-members.ts';
+import { memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
 import { observePdb, observeService } from './observe-objects.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
 import { type EtcdView, isInconsistent, type MemberView, type Observed, seedName, wantsPdb } from './observed.ts';
@@ -89,7 +89,8 @@ export async function observe(
   ]);
   const listed = list.is === 'answers' ? list.view : list;
   const uncached = await listUncachedMembers(ports, cluster, answered, listed, signal);
-  const members = await withHashes(requests, [...answered, ...uncached.map((object) => viewOf(ports, object))]);
+  const views = [...answered, ...uncached.map((object) => viewOf(ports, object))];
+  const members = await withFreshEvidence(ports, await withHashes(requests, views), signal);
   const etcd = await etcdView(requests, cluster, members, list);
   // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.
   if (list.is === 'authRejected') ports.credentials.forget(key);

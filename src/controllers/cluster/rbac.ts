@@ -7,7 +7,7 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdclusters/status'], verbs: ['patch'] },
   // Needed to set blockOwnerDeletion where the admission plugin OwnerReferencesPermissionEnforcement is enabled.
   { apiGroups: [GROUP], resources: ['etcdclusters/finalizers'], verbs: ['update'] },
-  { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['create', 'delete', 'list', 'patch', 'watch'] },
+  { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'] },
   { apiGroups: [GROUP], resources: ['etcdmembers/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['services'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
   // Read by name only: Secrets that a spec names, and managed Secrets.
