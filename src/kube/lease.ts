@@ -1,6 +1,12 @@
 /**
  * Leader election on a Lease. The holder renews every 2 s; a holder that could not renew for 10 s stops writing by
  * itself, 5 s before another replica may take over. `decideLease` is the protocol; `Leadership` is the loop around it.
+ *
+ * Guarantees: `held` is false 5 s before another replica may take the Lease, also in a process that was stopped and on a machine
+ * that was suspended; each write asks it at the moment when it is sent (`Fence`).
+ * Assumptions: clocks run at about the same speed; their times may differ.
+ * Caveats: a request that is on its way may arrive up to 5 s later. A Lease that a person deletes is created by another replica
+ * at once, while the holder renews its own for up to 2 s: preconditions of the steps prevent harm.
  */
 import type { Lease, LeaseSpec } from '../gen/kube.ts';
 import type { Client } from './client.ts';

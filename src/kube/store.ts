@@ -1,6 +1,10 @@
 /**
- * A read cache of one kind, filled by watches. Readers see complete snapshots only; objects are shared and never
- * modified. It has one shard per watched namespace, or a single one for all of them.
+ * A read cache of one kind, filled by watches. It has one shard per watched namespace, or a single one for all of them.
+ *
+ * Guarantees: readers see complete lists only, never half of one; a listener is called for every difference, also after a new
+ * list; `waitForVersion` and `waitForDeletion` end when the cache shows the write.
+ * Assumptions: readers do not modify objects, which are shared. A write that the selector excludes is never waited for (`selects`).
+ * Caveats: the cache may be stale, by minutes while a watch is broken. `managedFields` are dropped: they are half of an object.
  */
 
 import { sharing } from '../lib/sharing.ts';

@@ -1,4 +1,13 @@
-/** A watch that survives every interruption: it reconnects, resumes, lists again, and detects a dead peer. */
+/**
+ * A watch that survives every interruption: it reconnects, resumes, lists again, and detects a dead peer.
+ *
+ * Guarantees: every object that exists is emitted, and every change at least in its last state; between `restart` and `synced` a
+ * complete list; never a state that is older than one that was emitted.
+ * Assumptions: the API server compares resourceVersions as numbers and sends bookmarks every minute (without them, a watch is
+ * resumed after `SILENCE_MS`).
+ * Caveats: states in between may be missed. A dead connection is noticed after at most 150 s. `watch` rejects if the API
+ * server stays behind what it has served, as after a restore of its etcd: the process has to restart.
+ */
 import { backoffMs } from '../lib/backoff.ts';
 import type { Client } from './client.ts';
 import { ApiError, isGone, isNotFound, isRefusedRequest } from './errors.ts';

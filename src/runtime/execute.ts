@@ -54,7 +54,7 @@ export interface Executed<Call extends NamedCall> {
 
 /** Leaves time for upkeep and the status within the deadline of a reconcile. */
 export const STEPS_LIMIT_MS = 20_000;
-/** Longer than an admission webhook with the default time limit of ten seconds takes only if it hangs. */
+/** Of a task that only writes objects: an admission webhook that hangs must not delay the status. */
 export const UPKEEP_LIMIT_MS = 5_000;
 
 /** A successful write: the cache must have observed it before the next reconcile of the same key. */
@@ -102,7 +102,11 @@ export async function execute<Status extends object, Call extends NamedCall>(
   const steps = await runSequence(plan.steps, options, signal, STEPS_LIMIT_MS);
   const due = (plan.upkeep ?? []).filter((task) => !task.deferred);
   const upkeep = await Promise.all(
-    due.map(async (task) => ({ task, outcome: await runSequence(task.steps, options, signal, UPKEEP_LIMIT_MS) })),
+    due.map(async (task) => {
+      // Calls have time limits of their own: enabling auth takes eight requests, and seconds where etcd has little CPU.
+      const limitMs = task.steps.some((step) => step.do === 'call') ? STEPS_LIMIT_MS : UPKEEP_LIMIT_MS;
+      return { task, outcome: await runSequence(task.steps, options, signal, limitMs) };
+    }),
   );
   for (const { error } of [steps, ...upkeep.map(({ outcome }) => outcome)].flatMap(failed))
     if (isRefusal(error)) {

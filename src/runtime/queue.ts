@@ -1,4 +1,11 @@
-/** The work queue of a controller: each key is queued at most once, and no key is reconciled twice at a time. */
+/**
+ * The work queue of a controller.
+ *
+ * Guarantees: a key is queued at most once and never reconciled twice at a time; an event that arrives while its key is being
+ * reconciled leads to another reconcile; a failed key is retried with back-off, and an event ends the back-off.
+ * Assumptions: `work` ends, because it has a deadline of its own; it calls `onObserve` before it reads the caches.
+ * Caveats: keys with low priority run after normal ones, one in nine. A Retry-After of the API server holds its key, also against events.
+ */
 import { type BackoffOptions, backoffMs } from '../lib/backoff.ts';
 import type { Clock } from './clock.ts';
 
