@@ -415,6 +415,14 @@ describe('the conditions', () => {
   });
 });
 
+test('a member that finds no node does not hold up the restarts: the fourth of five on three nodes', () => {
+  const stuck = (ageMs: number): Is => ({ as: 'learner', fresh: true, ageMs, pod: { is: 'absent' } });
+  const o = (ageMs: number) =>
+    rotating([started(OLD), started(OLD), started(BOTH), stuck(ageMs)], widening, { replicas: 5 });
+  expect(decide(o(9 * 60_000)).rule).toBe('waitForJoining');
+  expect(decide(o(11 * 60_000)).rule).toBe('restart');
+});
+
 describe('the client Service of a restarted member', () => {
   const three = rotating([started(OLD), started(OLD), started(BOTH)], widening);
   const patched = (role: string | null, since: string | null): string =>
