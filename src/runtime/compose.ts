@@ -56,11 +56,8 @@ export function planOf<Observed, Status extends object, Call extends NamedCall, 
 ): Plan<Status, Call> {
   const answer = firstOf(rules, observed);
   if (!answer) throw new Error('no rule decided');
-  return compose(answer, [], { ...NO_MEMORY, now: 0 }, finish);
+  return compose(answer, [], NO_MEMORY, finish);
 }
-
-/** What was remembered, and the time of this reconcile. */
-export type Remembered = Memory & { readonly now: number };
 
 /**
  * The answer of a stage and the tasks of upkeep in one plan. `finish` gets the latch of all of them: the status is written
@@ -69,7 +66,7 @@ export type Remembered = Memory & { readonly now: number };
 export function compose<Status extends object, Call extends NamedCall, Decided extends Decision<Status, Call>>(
   { name, decision }: Answer<Decided>,
   upkeep: readonly Answer<Upkeep<Status, Call>>[],
-  remembered: Remembered,
+  remembered: Memory,
   finish: (
     decision: Decided,
     latch: Partial<Status> | undefined,
@@ -105,21 +102,21 @@ export function compose<Status extends object, Call extends NamedCall, Decided e
 /** The watch sends an event when it shows the write; this is for a watch that is late for long. */
 const UNCONFIRMED_RETRY_MS = 1_000;
 
-const retryInMs = <Call extends NamedCall>({ row, target, deferred }: UpkeepTask<Call>, remembered: Remembered) =>
-  deferred === 'backOff' ? (failureOf(remembered, row, target)?.retryAt ?? 0) - remembered.now : UNCONFIRMED_RETRY_MS;
+const retryInMs = <Call extends NamedCall>({ row, target, deferred }: UpkeepTask<Call>, remembered: Memory) =>
+  deferred === 'backOff' ? (failureOf(remembered, row, target)?.retryInMs ?? 0) : UNCONFIRMED_RETRY_MS;
 
 const failureOf = ({ failures }: Memory, row: string, target: string) =>
   failures.find((failure) => failure.row === row && failure.target === target);
 
 function tasksOf<Call extends NamedCall>(
   { name: row, decision }: Answer<Upkeep<object, Call>>,
-  remembered: Remembered,
+  remembered: Memory,
 ): readonly UpkeepTask<Call>[] {
   return (decision.sequences ?? []).flatMap((steps) => {
     const [first] = steps;
     if (!first) return [];
     const target = stepTarget(first);
-    const backsOff = (failureOf(remembered, row, target)?.retryAt ?? 0) > remembered.now;
+    const backsOff = (failureOf(remembered, row, target)?.retryInMs ?? 0) > 0;
     const unconfirmed = steps.some((step) => remembered.unconfirmed.includes(kindOf(step) ?? ''));
     const deferred = backsOff ? 'backOff' : unconfirmed ? 'unconfirmed' : undefined;
     return [{ row, target, steps, ...(deferred && { deferred }) }];

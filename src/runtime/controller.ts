@@ -8,7 +8,7 @@ import { type Executed, type ExecuteOptions, execute, isStale, type Subject, typ
 import { Failures } from './failures.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { type Memory, type NamedCall, type Plan, stepTarget } from './plan.ts';
+import { type Memory, type NamedCall, type Plan, RetryLater, stepTarget } from './plan.ts';
 import { type Priority, Queue } from './queue.ts';
 
 /** The part of a controller that is specific to its kind. */
@@ -136,7 +136,7 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
       rule = decided.rule;
       this.#logDecision(key, decided);
       const heldMs = this.#failures.heldForMs(key, decided);
-      const plan = heldMs > 0 ? withoutSteps(decided) : decided;
+      const plan = heldMs > 0 ? withoutSteps(decided, this.#reconciler.subject(observed).status) : decided;
       const executed = await this.#execute(key, plan, observed, limit);
       const next = this.#failures.record(key, plan, executed, heldMs);
       this.#logUpkeep(key, executed);
@@ -256,7 +256,8 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
     for (const { task, outcome } of upkeep) {
       if (outcome.is !== 'failed') continue;
       const { row, target } = task;
-      const level = isStale(outcome.error) ? 'debug' : 'warn';
+      const usual = isStale(outcome.error) || outcome.error instanceof RetryLater;
+      const level = usual ? 'debug' : 'warn';
       this.#options.log[level](
         { controller: this.name, key, rule: row, target, error: String(outcome.error) },
         'upkeep failed, retrying with back-off',
@@ -272,10 +273,14 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
   }
 }
 
-/** A latch is persisted before its steps run, so it is held with them. */
-function withoutSteps<Status extends object, Call extends NamedCall>(plan: Plan<Status, Call>): Plan<Status, Call> {
-  const { latch: _, ...rest } = plan;
-  return { ...rest, steps: [] };
+/** A latch is persisted before its steps run, so it is held with them, and the status keeps its previous fields. */
+function withoutSteps<Status extends object, Call extends NamedCall>(
+  { latch = {}, ...plan }: Plan<Status, Call>,
+  before: Status | undefined,
+): Plan<Status, Call> {
+  const status = { ...plan.status };
+  for (const field of Object.keys(latch)) Reflect.set(status, field, Reflect.get(before ?? {}, field));
+  return { ...plan, steps: [], status };
 }
 
 async function confirmed(

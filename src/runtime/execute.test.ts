@@ -44,6 +44,7 @@ async function aWorld(onPart: (server: ModelApiServer, name: string) => void = (
       {
         client: server,
         clock,
+        signal,
         recorder: { record: (_resource, _object, { note }) => void notes.push(note) },
         resources: new Map<string, Resource>([
           ['Thing', things],

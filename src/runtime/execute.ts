@@ -13,6 +13,8 @@ import type { Fields, NamedCall, ObjectRef, Plan, Step, UpkeepTask } from './pla
 export interface ExecuteOptions<Call extends NamedCall = never> {
   readonly client: Client;
   readonly clock: Clock;
+  /** Aborts when the process ends. */
+  readonly signal: AbortSignal;
   readonly recorder: Recorder;
   /** Every kind that plans have steps for, by its name. */
   readonly resources: ReadonlyMap<string, Resource>;
@@ -52,10 +54,16 @@ export interface Executed<Call extends NamedCall> {
   readonly upkeep: readonly { readonly task: UpkeepTask<Call>; readonly outcome: Outcome<Call> }[];
 }
 
-/** Leaves time for upkeep and the status within the deadline of a reconcile. */
-export const STEPS_LIMIT_MS = 20_000;
-/** Of a task that only writes objects: an admission webhook that hangs must not delay the status. */
-export const UPKEEP_LIMIT_MS = 5_000;
+/** Leaves time for upkeep within the deadline of a reconcile. */
+const STEPS_LIMIT_MS = 15_000;
+/**
+ * Of a task that only writes objects: an admission webhook that hangs must not delay the status for long. Longer than the ten
+ * seconds after which the API server ignores a webhook by default: a shorter limit would give up every write to it.
+ */
+const UPKEEP_LIMIT_MS = 12_000;
+/** Calls have time limits of their own: enabling auth takes eight requests, and seconds where etcd has little CPU. */
+const UPKEEP_CALLS_LIMIT_MS = 20_000;
+const STATUS_LIMIT_MS = 10_000;
 
 /** A successful write: the cache must have observed it before the next reconcile of the same key. */
 export interface Write {
@@ -84,13 +92,16 @@ export async function execute<Status extends object, Call extends NamedCall>(
   const writeStatus = async (after: Partial<Status>): Promise<void> => {
     const status = mergePatch(current.status, after);
     if (!status) return;
+    // Not the deadline of the reconcile: a status that is not written is the failure that hides all others.
+    const { signal: limit, cancel } = deadline(options.clock, STATUS_LIMIT_MS, options.signal);
     const { uid, resourceVersion, name = '', namespace = '' } = current.metadata;
     const ref = { namespace, name };
     // Only fields that must not be written from a stale cache get a resourceVersion precondition. The cluster controller
     // patches fields of an EtcdMember that the member controller does not write: each would be a 409 (2-3 per new cluster).
     const metadata = { uid, ...((plan.latch || options.needsVersion(status)) && { resourceVersion }) };
     const body = { metadata, status };
-    current = await unlessGone(ref, options.client.patch(resource, ref, body, { subresource: 'status', signal }));
+    const how = { subresource: 'status', signal: limit } as const;
+    current = await unlessGone(ref, options.client.patch(resource, ref, body, how)).finally(cancel);
     report(options, resource, 'patch', current);
   };
   const recordEvents = (): void => {
@@ -100,11 +111,11 @@ export async function execute<Status extends object, Call extends NamedCall>(
   // step that fails, the next reconcile would find no difference, and the Events would be lost.
   if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch }).then(recordEvents);
   const steps = await runSequence(plan.steps, options, signal, STEPS_LIMIT_MS);
-  const due = (plan.upkeep ?? []).filter((task) => !task.deferred);
+  // The reconcile has taken too long: what was not tried has not failed.
+  const due = signal.aborted ? [] : (plan.upkeep ?? []).filter((task) => !task.deferred);
   const upkeep = await Promise.all(
     due.map(async (task) => {
-      // Calls have time limits of their own: enabling auth takes eight requests, and seconds where etcd has little CPU.
-      const limitMs = task.steps.some((step) => step.do === 'call') ? STEPS_LIMIT_MS : UPKEEP_LIMIT_MS;
+      const limitMs = task.steps.some((step) => step.do === 'call') ? UPKEEP_CALLS_LIMIT_MS : UPKEEP_LIMIT_MS;
       return { task, outcome: await runSequence(task.steps, options, signal, limitMs) };
     }),
   );

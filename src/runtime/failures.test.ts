@@ -17,7 +17,8 @@ const internal = new ApiError('POST', 500, { message: 'range is full' });
 /** Plans of one key, executed at times that a test sets. */
 function aKey() {
   let now = 1_000_000;
-  const clock = { now: () => now, monotonic: () => now, random: () => 1, after: () => () => undefined };
+  let wall = now;
+  const clock = { now: () => wall, monotonic: () => now, random: () => 1, after: () => () => undefined };
   const failures = new Failures(clock);
   const base = { rule: 'main', message: '', status: {}, events: [] };
   const upkeep = (steps: readonly Step<NamedCall>[], error?: Error) => {
@@ -28,15 +29,23 @@ function aKey() {
     const executed = { steps: { is: 'done' } as const, upkeep: steps.length === 0 ? [] : [{ task, outcome }] };
     return failures.record('k', plan, executed);
   };
-  const steps = (own: readonly Step<NamedCall>[], error?: Error) => {
+  const steps = (own: readonly Step<NamedCall>[], error?: Error, more = {}) => {
     const [step = patch('a')] = own;
-    const plan: Plan<object, NamedCall> = { ...base, steps: own };
+    const plan: Plan<object, NamedCall> = { ...base, steps: own, ...more };
     const heldMs = failures.heldForMs('k', plan);
     if (heldMs > 0) return { held: heldMs };
     const outcome = error === undefined ? ({ is: 'done' } as const) : ({ is: 'failed', step, error } as const);
     return failures.record('k', plan, { steps: outcome, upkeep: [] });
   };
-  return { failures, upkeep, steps, known: () => failures.of('k'), wait: (ms: number) => (now += ms) };
+  const latch = (fields: object) => steps([], undefined, { latch: fields });
+  const wait = (ms: number): void => {
+    now += ms;
+    wall += ms;
+  };
+  const setBack = (ms: number): void => {
+    wall -= ms;
+  };
+  return { failures, upkeep, steps, latch, known: () => failures.of('k'), wait, setBack };
 }
 
 test('a refused task backs off for longer each time, without an error for the reconcile', () => {
@@ -64,7 +73,7 @@ test.each<[string, (key: ReturnType<typeof aKey>) => unknown]>([
   expect(key.known()).toEqual([]);
 });
 
-test('a stale object is no failure: the next reconcile decides again', () => {
+test('an object that was changed meanwhile is no failure: the next reconcile decides again', () => {
   const key = aKey();
   expect(key.upkeep([patch('a')], new TargetGone('x')).afterMs).toBe(0);
   expect(key.known()).toEqual([]);
@@ -138,4 +147,38 @@ test('a call that is refused for now is repeated after its own delay, and named'
   const call: Step<NamedCall> = { do: 'call', call: { name: 'promote', target: 'x' }, retryMs: 50 };
   expect(key.steps([call], new RetryLater('not in sync', 'kind'))).toEqual({ afterMs: 50 });
   expect(key.known()).toMatchObject([{ is: 'later', call: 'promote', kind: 'kind', message: 'not in sync' }]);
+});
+
+test('a wall clock that is set back holds nothing back', () => {
+  const key = aKey();
+  key.steps([remove('uid-1')]);
+  key.upkeep([patch('a')], refused);
+  key.setBack(3_600_000);
+  expect(key.known()[0]?.retryInMs).toBe(1_000);
+  expect(key.steps([remove('uid-2')])).toEqual({ afterMs: 0 });
+});
+
+test('a task that finds its object changed again and again backs off, and is reported', () => {
+  const key = aKey();
+  const delays = [1, 2, 3, 4].map(() => key.upkeep([patch('a')], new TargetGone('deleted')).afterMs);
+  expect(delays).toEqual([0, 0, 1_000, 2_000]);
+  expect(key.known()).toMatchObject([{ is: 'failed', target: 'Service db' }]);
+});
+
+test('a latch that does not stay in the status, as with an older CRD, is written with growing delays', () => {
+  const key = aKey();
+  const latch = (n: number) => key.latch({ observed: { a: 1 }, progressDeadline: `2026-01-01T00:00:0${n}Z` });
+  expect([1, 2, 3, 4].map(latch)).toEqual([{ afterMs: 0 }, { afterMs: 0 }, { afterMs: 0 }, { afterMs: 200 }]);
+  expect(latch(5)).toEqual({ held: 200 });
+});
+
+test('an upkeep call that is refused for now is retried less and less often', () => {
+  const key = aKey();
+  const call: Step<NamedCall> = { do: 'call', call: { name: 'enableAuth', target: 'root' }, retryMs: 500 };
+  const delays = [1, 2, 3].map(() => {
+    const { afterMs = 0 } = key.upkeep([call], new RetryLater('no leader'));
+    key.wait(afterMs);
+    return afterMs;
+  });
+  expect(delays).toEqual([500, 1_000, 2_000]);
 });

@@ -17,10 +17,14 @@ const REPEATS = 3;
 const REPEATED_WITHIN_MS = 60_000;
 /** An object of upkeep is stable: three times the same write within this time is a conflict with another writer. */
 const UPKEEP_REPEATED_WITHIN_MS = 10 * 60_000;
+/** An upkeep call that is refused for now is retried within this time. */
+const MAX_LATER_MS = 30_000;
+/** A task may find its object changed this often in a row without a delay: its cache is late. */
+const STALE_IN_A_ROW = 2;
 const STEPS_BACKOFF: BackoffOptions = { firstMs: 100, maxMs: 60_000 };
 const UPKEEP_BACKOFF: BackoffOptions = { firstMs: 500, maxMs: 5 * 60_000 };
 
-/** An executed step without its uids: a Pod that is created again has another one. */
+/** An executed step without its uids: a Pod that is created again has another one. Times are of the monotonic clock. */
 interface Repeat {
   readonly times: number;
   readonly at: number;
@@ -28,16 +32,20 @@ interface Repeat {
   readonly until: number;
 }
 
+/** `since` and `at` are times for people and rules; `retryAt` is of the monotonic clock. */
+type Known = Omit<Failure, 'retryInMs'> & { readonly delayMs: number; readonly retryAt: number };
+
 interface OfKey {
   /** Of the sequence of the last plan. */
-  steps?: Failure | undefined;
+  steps?: Known | undefined;
   /** By row and target. */
-  readonly upkeep: Map<string, Failure>;
+  readonly upkeep: Map<string, Known>;
+  /** How often in a row a task found its object changed. */
+  readonly stale: Map<string, number>;
   readonly repeats: Map<string, Repeat>;
 }
 
 type What = Pick<Failure, 'in' | 'row' | 'target'>;
-const of = ({ row, target }: UpkeepTask<NamedCall>) => ({ row, target });
 
 /** When the controller reconciles again because of what it executed. */
 export interface Next {
@@ -57,39 +65,48 @@ export class Failures {
 
   of(key: string): readonly Failure[] {
     const known = this.#keys.get(key);
-    return known ? [...(known.steps ? [known.steps] : []), ...known.upkeep.values()] : [];
+    const all = known ? [...(known.steps ? [known.steps] : []), ...known.upkeep.values()] : [];
+    return all.map((each) => {
+      const { retryAt, delayMs: _, ...failure } = each;
+      return { ...failure, retryInMs: this.#left(retryAt) };
+    });
   }
 
   remove(key: string): void {
     this.#keys.delete(key);
   }
 
-  /** How long the steps of a plan are not executed, because they were executed again and again without effect. */
+  /** How long a plan is not executed, because it was executed again and again without effect. */
   heldForMs<Call extends NamedCall>(key: string, plan: Plan<object, Call>): number {
     const { repeats } = this.#keys.get(key) ?? {};
     if (!repeats) return 0;
-    const until = plan.steps.map((step) => repeats.get(identityOf(plan.rule, step))?.until ?? 0);
-    return Math.max(0, ...until.map((at) => at - this.#clock.now()));
+    return Math.max(0, ...identitiesOf(plan).map((id) => this.#left(repeats.get(id)?.until ?? 0)));
   }
 
   /** Records how a plan was executed. `heldMs`: its steps were not, for that long. */
   record<Call extends NamedCall>(key: string, plan: Plan<object, Call>, executed: Executed<Call>, heldMs = 0): Next {
-    const known: OfKey = this.#keys.get(key) ?? { upkeep: new Map(), repeats: new Map() };
+    const known: OfKey = this.#keys.get(key) ?? { upkeep: new Map(), stale: new Map(), repeats: new Map() };
     this.#keys.set(key, known);
-    const tasks = plan.upkeep ?? [];
     const delays = executed.upkeep.map(({ task, outcome }) => this.#recordTask(known, task, outcome));
-    for (const [id, { is, retryAt }] of known.upkeep) {
-      if (tasks.some((task) => idOf(task) === id)) continue;
-      // A row that wants no step for an object has what it wanted. What another writer reverts looks so for a moment.
-      const leftMs = is === 'overwritten' ? retryAt - this.#clock.now() : 0;
-      if (leftMs > 0) delays.push(leftMs);
-      else known.upkeep.delete(id);
-    }
+    delays.push(...this.#settle(known, (plan.upkeep ?? []).map(idOf)));
     const next = heldMs > 0 ? { afterMs: heldMs } : this.#recordSteps(known, plan, executed.steps);
-    this.#expire(known);
-    if (known.steps === undefined && known.upkeep.size + known.repeats.size === 0) this.#keys.delete(key);
+    const { steps, upkeep, stale, repeats } = known;
+    if (steps === undefined && upkeep.size + stale.size + repeats.size === 0) this.#keys.delete(key);
     const wait = [...delays, next.afterMs].filter((ms) => ms !== undefined);
     return { ...next, afterMs: wait.length === 0 ? undefined : Math.min(...wait) };
+  }
+
+  /** A row that wants no step for an object has what it wanted. What another writer reverts looks so for a moment. */
+  #settle({ upkeep, stale, repeats }: OfKey, wanted: readonly string[]): readonly number[] {
+    for (const id of stale.keys()) if (!wanted.includes(id)) stale.delete(id);
+    for (const [id, { at, until }] of repeats)
+      if (this.#left(Math.max(at, until) + UPKEEP_REPEATED_WITHIN_MS) === 0) repeats.delete(id);
+    return [...upkeep].flatMap(([id, { is, retryAt }]) => {
+      if (wanted.includes(id)) return [];
+      const leftMs = is === 'overwritten' ? this.#left(retryAt) : 0;
+      if (leftMs === 0) upkeep.delete(id);
+      return leftMs === 0 ? [] : [leftMs];
+    });
   }
 
   #recordSteps<Call extends NamedCall>(known: OfKey, plan: Plan<object, Call>, outcome: Outcome<Call>): Next {
@@ -102,107 +119,117 @@ export class Failures {
         : { afterMs: undefined, error };
     }
     known.steps = undefined;
-    const held = plan.steps.map((step) => this.#repeat(known, plan.rule, step, REPEATED_WITHIN_MS, STEPS_BACKOFF));
-    const [worst] = held.toSorted((a, b) => b.until - a.until);
-    const now = this.#clock.now();
-    if (worst && worst.until > now) {
-      const [step] = plan.steps;
-      if (step) known.steps = this.#overwritten({ in: 'steps', row: plan.rule, target: stepTarget(step) }, worst);
-      return { afterMs: worst.until - now };
-    }
-    return { afterMs: plan.steps.length > 0 || plan.latch ? 0 : undefined };
+    const ids = identitiesOf(plan);
+    const worst = this.#repeat(known, ids, REPEATED_WITHIN_MS, STEPS_BACKOFF);
+    if (!worst) return { afterMs: ids.length > 0 ? 0 : undefined };
+    const [first] = plan.steps;
+    const target = first ? stepTarget(first) : 'the status';
+    known.steps = this.#overwritten({ in: 'steps', row: plan.rule, target }, worst);
+    return { afterMs: this.#left(worst.until) };
   }
 
   #recordTask<Call extends NamedCall>(known: OfKey, task: UpkeepTask<Call>, outcome: Outcome<Call>): number {
     const id = idOf(task);
-    const now = this.#clock.now();
+    const what = { in: 'upkeep', row: task.row, target: task.target } as const;
     if (outcome.is === 'failed') {
-      if (isStale(outcome.error)) return 0;
       const { step, error } = outcome;
-      const failure = this.#failure(known.upkeep.get(id), { ...of(task), in: 'upkeep' }, step, error);
+      const stale = isStale(error) ? (known.stale.get(id) ?? 0) + 1 : 0;
+      known.stale.set(id, stale);
+      // The cache was late. Again and again, it is a failure like any other, and must not hold up steps on the same object.
+      if (stale > 0 && stale <= STALE_IN_A_ROW) return 0;
+      const failure = this.#failure(known.upkeep.get(id), what, step, error);
       known.upkeep.set(id, failure);
-      return failure.retryAt - now;
+      return this.#left(failure.retryAt);
     }
-    const held = task.steps.map((step) =>
-      this.#repeat(known, task.row, step, UPKEEP_REPEATED_WITHIN_MS, UPKEEP_BACKOFF),
-    );
-    const [worst] = held.toSorted((a, b) => b.until - a.until);
-    if (!worst || worst.until <= now) {
-      known.upkeep.delete(id);
-      return 0;
-    }
-    known.upkeep.set(id, this.#overwritten({ ...of(task), in: 'upkeep' }, worst));
-    return worst.until - now;
+    known.stale.delete(id);
+    const ids = task.steps.map((step) => identityOf(task.row, step));
+    const worst = this.#repeat(known, ids, UPKEEP_REPEATED_WITHIN_MS, UPKEEP_BACKOFF);
+    if (worst) known.upkeep.set(id, this.#overwritten(what, worst));
+    else known.upkeep.delete(id);
+    return worst ? this.#left(worst.until) : 0;
   }
 
-  #failure<Call extends NamedCall>(before: Failure | undefined, what: What, step: Step<Call>, error: Error): Failure {
+  #failure<Call extends NamedCall>(before: Known | undefined, what: What, step: Step<Call>, error: Error): Known {
     const at = this.#clock.now();
     const later = error instanceof RetryLater ? error : undefined;
     const is = later ? 'later' : isRefusal(error) ? 'refused' : 'failed';
     const kind = later?.kind;
     const continues = before !== undefined && before.kind === kind && at - before.at < againMs(before);
     const times = continues ? before.times + 1 : 1;
-    const backoff = what.in === 'steps' ? STEPS_BACKOFF : UPKEEP_BACKOFF;
-    const delay = later && step.do === 'call' ? step.retryMs : backoffMs(times, this.#clock.random(), backoff);
+    const delayMs = this.#delayMs(what, step, later !== undefined, times);
     return {
       ...what,
       is,
-      message: messageOf(error, what.target),
+      message: messageOf(error, step),
       ...(step.do === 'call' && { call: step.call.name }),
       kind,
       times,
       since: continues ? before.since : at,
       at,
-      retryAt: at + delay,
+      delayMs,
+      retryAt: this.#clock.monotonic() + delayMs,
     };
   }
 
-  #overwritten(what: What, { times, until, at }: Repeat): Failure {
+  /** Steps that are refused for now are polled: a learner is promoted as soon as it has caught up. */
+  #delayMs<Call extends NamedCall>(what: What, step: Step<Call>, later: boolean, times: number): number {
+    const inSteps = what.in === 'steps';
+    if (later && step.do === 'call')
+      return inSteps ? step.retryMs : Math.min(step.retryMs * 2 ** (times - 1), MAX_LATER_MS);
+    return backoffMs(times, this.#clock.random(), inSteps ? STEPS_BACKOFF : UPKEEP_BACKOFF);
+  }
+
+  #overwritten(what: What, { times, until }: Repeat): Known {
+    const at = this.#clock.now();
     const message =
       'the operator has written it again and again, and it does not stay as written: another controller or an admission webhook changes it';
-    return { ...what, is: 'overwritten', message, times, since: at, at, retryAt: until };
+    return { ...what, is: 'overwritten', message, times, since: at, at, delayMs: 0, retryAt: until };
   }
 
-  #repeat<Call extends NamedCall>(
-    { repeats }: OfKey,
-    row: string,
-    step: Step<Call>,
-    withinMs: number,
-    backoff: BackoffOptions,
-  ): Repeat {
-    const id = identityOf(row, step);
-    const now = this.#clock.now();
-    const before = repeats.get(id);
-    const again = before !== undefined && now - Math.max(before.at, before.until) < withinMs;
-    const times = again ? before.times + 1 : 1;
-    const delay = times > REPEATS ? backoffMs(times - REPEATS, this.#clock.random(), backoff) : 0;
-    const repeat = { times, at: now, until: now + delay };
-    repeats.set(id, repeat);
-    return repeat;
+  /** Counts what was executed; the repeat that is held back longest, if one is. */
+  #repeat({ repeats }: OfKey, ids: readonly string[], withinMs: number, backoff: BackoffOptions): Repeat | undefined {
+    const now = this.#clock.monotonic();
+    for (const id of ids) {
+      const before = repeats.get(id);
+      const again = before !== undefined && now - Math.max(before.at, before.until) < withinMs;
+      const times = again ? before.times + 1 : 1;
+      const delay = times > REPEATS ? backoffMs(times - REPEATS, this.#clock.random(), backoff) : 0;
+      repeats.set(id, { times, at: now, until: now + delay });
+    }
+    const held = ids.flatMap((id) => repeats.get(id) ?? []).filter(({ until }) => until > now);
+    return held.toSorted((a, b) => b.until - a.until)[0];
   }
 
-  #expire({ repeats }: OfKey): void {
-    const now = this.#clock.now();
-    for (const [id, { at, until }] of repeats)
-      if (now - Math.max(at, until) > UPKEEP_REPEATED_WITHIN_MS) repeats.delete(id);
+  #left(until: number): number {
+    return Math.max(0, until - this.#clock.monotonic());
   }
 }
 
 const idOf = ({ row, target }: { readonly row: string; readonly target: string }): string => `${row} ${target}`;
 
 /** A failure that backs off for longer than REFUSED_AGAIN_MS is still the same one. */
-const againMs = ({ at, retryAt }: Failure): number => Math.max(REFUSED_AGAIN_MS, 2 * (retryAt - at));
+const againMs = ({ delayMs }: Known): number => Math.max(REFUSED_AGAIN_MS, 2 * delayMs);
 
-const messageOf = (error: Error, target: string): string => {
+const messageOf = (error: Error, step: Step<NamedCall>): string => {
   if (error instanceof RetryLater) return error.message;
   return isRefusal(error)
     ? `the API server refuses: ${error.serverMessage}`
-    : `${target} cannot be written: ${error.message}`;
+    : `${stepTarget(step)} cannot be written: ${error.message}`;
 };
 
 /** A short hash: a step may contain a whole Pod, with megabytes of labels, and a thousand clusters have thirty thousand steps. */
 const identityOf = (row: string, step: Step<NamedCall>): string => {
   const content = step.do === 'create' ? step.object : 'fields' in step ? step.fields : undefined;
-  const text = JSON.stringify([row, step.do, stepTarget(step), content]);
-  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+  return shortHash(JSON.stringify([row, step.do, stepTarget(step), content]));
+};
+
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
+
+/** The steps of a plan, and its latch without times, which are new in each attempt. */
+const identitiesOf = (plan: Plan<object, NamedCall>): readonly string[] => {
+  const latch = plan.latch && JSON.stringify(plan.latch).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
+  return [
+    ...(latch === undefined ? [] : [shortHash(`${plan.rule} latch ${latch}`)]),
+    ...plan.steps.map((step) => identityOf(plan.rule, step)),
+  ];
 };

@@ -72,8 +72,8 @@ export interface Failure {
   readonly since: number;
   /** When it failed last. Reconciles that fail before their steps do not try again. */
   readonly at: number;
-  /** Not attempted again before: milliseconds since 1970. */
-  readonly retryAt: number;
+  /** How long it is not attempted again; 0 when it is due. Not a time: the wall clock may be set back by hours. */
+  readonly retryInMs: number;
 }
 
 /** What a controller remembers of earlier reconciles of one key. */

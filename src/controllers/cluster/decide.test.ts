@@ -233,7 +233,7 @@ describe('the rule that decides', () => {
       'a recorded voter is a learner',
       formed({ etcd: { ...answers, members: [{ ...entry, isLearner: true }] } }),
       'promote',
-      [`promote ${SEED_NAME}`, 'recordVoters: patch EtcdMember'],
+      [`promote ${SEED_NAME}`, 'recordVoters: patch EtcdMember', 'pdb: delete PodDisruptionBudget'],
     ],
     ['the member is not ready', formed({ members: [member({ isVoter: true })] }), 'waitForMembers', []],
     ['the spec changed', formed({ cluster: aCluster({ status: FORMED, spec: { version: '3.6.17' } }) }), 'steady', []],

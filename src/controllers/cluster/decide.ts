@@ -128,7 +128,7 @@ export function decide(o: Observed): Plan<EtcdClusterStatus, ClusterCall> {
   const stop = firstOf(STOP, o);
   const answer = stop ?? answerOf(o);
   const rows = [...UPKEEP, { name: 'restoreTraffic', rule: restoreTraffic(answer.decision.restarts) }];
-  return compose(answer, stop ? [] : allOf(rows, o), { ...o.memory, now: o.now }, (decision, latch, tasks) => {
+  return compose(answer, stop ? [] : allOf(rows, o), o.memory, (decision, latch, tasks) => {
     const status = statusOf(o, { message: decision.message, latch, tasks }, WANTED_CHANGE);
     return { status, events: eventsFor(o, status), requeueAfterMs: requeueAfterMs(o, { ...decision, latch }) };
   });

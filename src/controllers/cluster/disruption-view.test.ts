@@ -40,29 +40,32 @@ test('whichever rule decides, at most one voter is disrupted, and a quorum of th
   expect(disruptions).toEqual(new Set(['removeLeaving', 'removeOrphanMember', 'replaceLost', 'restart', 'shrink']));
 });
 
-describe('an EtcdMember without the deletionPolicy of its cluster', () => {
-  const unrecorded = (is: Is): Is => ({ ...is, spec: { deletionPolicy: 'Retain' } });
-  const outdated = { deletionPolicy: 'Retain', version: '3.5.0' } as const;
+describe('an EtcdMember that does not have the deletionPolicy Retain of its cluster yet', () => {
+  const retained = (members: readonly Is[], replicas = members.length): Observed =>
+    world(members, { replicas, spec: { deletionPolicy: 'Retain' } });
   test.each<[string, (o: Observed) => ClusterDecision | undefined, Observed]>([
-    ['is not deleted to scale down', shrink, world([up, up, unrecorded(up)], { replicas: 2 })],
+    ['is not deleted to scale down', shrink, retained([up, up, up], 2)],
     [
       'is not deleted after etcd has removed the member',
       deleteRemovedMember,
-      world([up, up, unrecorded({ as: 'unlisted', ...down })]),
+      retained([up, up, { as: 'unlisted', ...down }]),
     ],
-    ['is not replaced', replaceLost, world([up, up, unrecorded(lost)])],
+    ['is not replaced', replaceLost, retained([up, up, lost])],
     [
       'is not recreated with a new spec',
       rebuildJoining,
-      world([up, up, { as: 'learner', fresh: true, spec: outdated }]),
+      retained([up, up, { as: 'learner', fresh: true, spec: { version: '3.5.0' } }]),
     ],
   ])('%s', (_, rule, o) => {
     expect(disrupted(rule(o))).toEqual([]);
     const recorded = o.members.map((m) => {
-      const { deletionPolicy: __, ...spec } = m.object.spec;
+      const spec = { ...m.object.spec, deletionPolicy: 'Retain' } as const;
       return { ...m, object: { ...m.object, spec } };
     });
     expect(disrupted(rule({ ...o, members: recorded }))).toEqual([name(3)]);
+    const { deletionPolicy: __, ...spec } = o.cluster.spec;
+    const deletes = { ...o, members: recorded, cluster: { ...o.cluster, spec } };
+    expect(disrupted(rule(deletes)), 'one that keeps more than asked is').toEqual([name(3)]);
   });
 });
 

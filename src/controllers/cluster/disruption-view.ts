@@ -57,7 +57,7 @@ function podBlockedBy(o: Observed, m: MemberView): string | undefined {
 
 /** Members carry the deletionPolicy for their PVCs: an EtcdMember that is deleted before it has it loses its PVC. */
 export const isPolicyRecorded = (o: Observed, m: MemberView): boolean =>
-  m.object.spec.deletionPolicy === o.cluster.spec.deletionPolicy;
+  o.cluster.spec.deletionPolicy !== 'Retain' || m.object.spec.deletionPolicy === 'Retain';
 
 function factsOf(o: Observed, m: MemberView): Facts {
   const [mount, pod, backOff] = [mountBlockedBy(o), podBlockedBy(o, m), replacementBackOff(o, m)];

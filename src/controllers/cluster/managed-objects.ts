@@ -18,9 +18,9 @@ const isOf = (tasks: Tasks, { row, target }: Failure): boolean =>
  * Failures of what is still wanted; what another writer reverts is as wanted for moments. Calls that etcd refuses for now are
  * retried, and say nothing about an object.
  */
-function failuresOf({ memory, now }: Observed, tasks: Tasks) {
+function failuresOf({ memory }: Observed, tasks: Tasks) {
   const stands = (failure: Failure): boolean =>
-    isOf(tasks, failure) || (failure.is === 'overwritten' && failure.retryAt > now);
+    isOf(tasks, failure) || (failure.is === 'overwritten' && failure.retryInMs > 0);
   return memory.failures.flatMap((failure) =>
     failure.in === 'upkeep' && failure.is !== 'later' && stands(failure)
       ? [{ ...failure, reason: REASONS[failure.is] }]
@@ -43,10 +43,12 @@ export function inSyncConditions(o: Observed, tasks: Tasks): readonly ConditionU
   ];
 }
 
-/** Why steps of the last reconcile failed, without upkeep of a running cluster, which has its own condition. */
+/** A call that etcd refuses once or twice is usual while it elects a leader. */
+const isLasting = ({ is, times }: Failure): boolean => is === 'later' && times > 2;
+
+/** Why steps of the last reconcile failed, without objects of a running cluster, which have their own condition. */
 export const stepFailures = ({ cluster, memory }: Observed): readonly string[] => {
   const formed = cluster.status?.clusterID !== undefined;
-  return [
-    ...new Set(memory.failures.flatMap(({ in: stage, message }) => (formed && stage === 'upkeep' ? [] : [message]))),
-  ];
+  const reported = memory.failures.filter((failure) => !formed || failure.in === 'steps' || isLasting(failure));
+  return [...new Set(reported.map(({ message }) => message))];
 };

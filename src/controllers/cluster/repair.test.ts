@@ -1,7 +1,7 @@
 /** Repair as a table: the observed state, the rule that decides, its steps. */
 
 import { describe, expect, test } from 'vitest';
-import { condition, NOW } from '../../../test/support/builders/builders.ts';
+import { condition } from '../../../test/support/builders/builders.ts';
 import {
   at,
   down,
@@ -26,8 +26,8 @@ const bare = { pdb: absent, services: { headless: absent, client: absent } };
 const HOUR = 60 * 60_000;
 const SERVED = { conditions: [condition('Available', 'True', 'QuorumHealthy')] };
 
-const refusedPdb = (retryAt: number) =>
-  remembering('the API server refuses: no budgets', { row: 'pdb', target: 'PodDisruptionBudget db', retryAt });
+const refusedPdb = (retryInMs: number) =>
+  remembering('the API server refuses: no budgets', { row: 'pdb', target: 'PodDisruptionBudget db', retryInMs });
 
 describe('the rule that decides', () => {
   test.each<[string, Observed, string, readonly string[]]>([
@@ -59,13 +59,13 @@ describe('the rule that decides', () => {
     ],
     [
       'a policy has just refused the PodDisruptionBudget: a lost member is replaced all the same',
-      { ...world([up, up, lost]), pdb: absent, ...refusedPdb(NOW + 1) },
+      { ...world([up, up, lost]), pdb: absent, ...refusedPdb(1) },
       'replaceLost',
       [`delete ${name(3)}`, '(pdb: create db)'],
     ],
     [
       'a policy refused the PodDisruptionBudget a while ago: it is retried',
-      { ...world([up, up, up]), pdb: absent, ...refusedPdb(NOW) },
+      { ...world([up, up, up]), pdb: absent, ...refusedPdb(0) },
       'steady',
       ['pdb: create db'],
     ],
@@ -285,7 +285,7 @@ test('an adoption that a policy refuses does not keep a lost member from being r
     ),
   });
   const o = strip(world([up, up, lost]));
-  const refused = { row: 'adoptMembers', target: `EtcdMember ${name(1)}`, retryAt: o.now + 1 };
+  const refused = { row: 'adoptMembers', target: `EtcdMember ${name(1)}`, retryInMs: 1 };
   const { rule, upkeep } = decide({ ...o, ...remembering('the API server refuses: no owner references', refused) });
   expect([rule, upkeep]).toMatchObject(['replaceLost', [{ row: 'adoptMembers', deferred: 'backOff' }]]);
   expect(decide(o).upkeep).toMatchObject([{ row: 'adoptMembers' }]);

@@ -1,7 +1,7 @@
 /** A member that has joined: it runs, is paused, loses its Pod or its data, and keeps its PVC. */
 
 import { describe, expect, test } from 'vitest';
-import { aMember, aPod, aVolume, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
+import { aMember, aPod, aVolume, POD_UID } from '../../../test/support/builders/builders.ts';
 import {
   absent,
   ended,
@@ -127,7 +127,7 @@ describe('the rule that answers', () => {
         ...remembering('the API server refuses: no', {
           row: 'ownVolume',
           target: `PersistentVolumeClaim ${untied.metadata.name}`,
-          retryAt: NOW + 1,
+          retryInMs: 1,
         }),
       }),
       'makeVolumeAndPod',

@@ -52,7 +52,7 @@ export function decide(o: Observed): Plan<EtcdMemberStatus> {
   const stop = firstOf(STOP, o);
   const answer = stop ?? firstOf(POD, o);
   if (!answer) throw new Error('no rule decided');
-  return compose(answer, stop ? [] : allOf(UPKEEP, o), { ...o.memory, now: o.now }, ({ message, requeueAfterMs }) => {
+  return compose(answer, stop ? [] : allOf(UPKEEP, o), o.memory, ({ message, requeueAfterMs }) => {
     const status = statusOf(o, message);
     return { status, events: eventsFor(o, status), requeueAfterMs };
   });

@@ -25,7 +25,7 @@ export const remembering = (message: string, more: Partial<Failure> = {}): { rea
         times: 1,
         since: 0,
         at: 0,
-        retryAt: 0,
+        retryInMs: 0,
         ...more,
       },
     ],

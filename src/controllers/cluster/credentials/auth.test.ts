@@ -124,9 +124,12 @@ describe('the deciding rule', () => {
     expect([decide(o).rule, stepsOf(o)]).toEqual([rule, steps]);
   });
 
-  test('a change of the password waits for members that are lost', () => {
-    const o = running([up, up, { down: true, evidence: 'DataLost' }], { kept: 'another' }, 'on');
-    expect(rowsOf(decide(o))).not.toContain('changeRootPassword');
+  test('the password that etcd accepts is stored although a member is down: it could be lost with the next edit', () => {
+    const o = running([up, up, { down: true }], { kept: 'nothing' }, 'on');
+    expect(rowsOf(decide(o))).toContain('changeRootPassword');
+    expect(rowsOf(decide({ ...o, etcd: { ...o.etcd, clusterID: 'abc' } as Observed['etcd'] }))).toEqual([
+      'clusterIdMismatch',
+    ]);
   });
 
   test('auth does not wait for a member that has never started: it serves no client', () => {

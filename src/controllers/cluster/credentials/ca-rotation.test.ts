@@ -219,8 +219,9 @@ describe('a member that joins', () => {
 });
 
 test('a member in memory is not deleted before it has the deletionPolicy of its cluster', () => {
-  const unrecorded = memory({ deletionPolicy: 'Retain' });
-  const o = rotating([started(OLD), started(OLD, unrecorded), started(BOTH)], widening);
+  const made = rotating([started(OLD), started(OLD, memory()), started(BOTH)], widening);
+  const spec = { ...made.cluster.spec, deletionPolicy: 'Retain' } as const;
+  const o = { ...made, cluster: { ...made.cluster, spec } };
   expect(restart(o)).toBeUndefined();
   expect(rotationOf(o)).toContain(
     `the next member is not restarted yet: EtcdMember ${name(2)} does not have the deletionPolicy of its cluster yet`,
@@ -413,6 +414,17 @@ describe('the conditions', () => {
     const o = rotating([up, { ...down, pod: { is: 'absent' } }], {}, { view: { certificates } });
     expect(conditionOf(o, 'CertificatesValid')).toContain('True Valid');
   });
+});
+
+test('a previous CA bundle that is recorded again in the same plan is not deleted: a user has put the old CA back', () => {
+  const next = { step: 'widen', digest: BOTH } as const;
+  const kept = [bundle('peer', BOTH)];
+  const o = rotating(
+    [started(NEW), started(NEW), started(NEW)],
+    { recorded: NEW, target: OLD, next },
+    { view: { kept } },
+  );
+  expect([decide(o).latch?.trust?.peer, stepsOf(o)]).toEqual([BOTH, []]);
 });
 
 test('a member that finds no node does not hold up the restarts: the fourth of five on three nodes', () => {

@@ -1,7 +1,8 @@
 /** What is to be requested and written for a cluster's certificates. No Pod starts before it is done. */
 import type { SecretAction } from '../../../access/evaluate/view.ts';
+import type { EtcdPortName } from '../../../api/names.ts';
 import { certificateKind } from '../../../domain/cert-manager.ts';
-import { writtenFor } from '../../../domain/certificate-requirements.ts';
+import { portOf, writtenFor } from '../../../domain/certificate-requirements.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
 import { type CertificateHolding, isNotStarted, type Observed } from '../observed.ts';
 import { correctionOf } from './cert-manager-requests.ts';
@@ -23,13 +24,21 @@ function stepFor({ wanted, holding }: CertificateHolding): readonly Step[] {
     : [];
 }
 
+interface DueSecret {
+  readonly todo: SecretAction;
+  readonly secret: string;
+  readonly part: EtcdPortName;
+}
+
 /** CAs first: the certificates that they sign follow in the same reconcile. Not on a stale read: an existing Secret would count as missing. */
-export function dueSecrets(o: Observed): readonly { readonly todo: SecretAction; readonly secret: string }[] {
+export function dueSecrets(o: Observed): readonly DueSecret[] {
   if (isNotStarted(o) || unreadableSecrets(o) !== undefined) return [];
   const { cas, certificates, bundles } = o.certificates;
   return [
-    ...cas.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
-    ...certificates.flatMap(({ need, todo }) => (todo ? [{ todo, secret: writtenFor(need) ?? '' }] : [])),
-    ...bundles.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
+    ...cas.flatMap(({ secret, part, todo }) => (todo ? [{ todo, secret, part }] : [])),
+    ...certificates.flatMap(({ need, todo }) =>
+      todo ? [{ todo, secret: writtenFor(need) ?? '', part: portOf(need.role) }] : [],
+    ),
+    ...bundles.flatMap(({ secret, part, todo }) => (todo ? [{ todo, secret, part }] : [])),
   ];
 }

@@ -54,11 +54,8 @@ export function bootstrap(o: Observed): Decided {
   const latch: EtcdClusterStatus = {
     clusterToken: token,
     ...(defaults !== undefined && { defaults }),
-    // Later edits are adopted by adoptTarget.
-    ...(!status.observed && {
-      observed: target,
-      progressDeadline: status.progressDeadline ?? progressDeadline(o),
-    }),
+    ...(!status.observed && { observed: target }), // later edits are adopted by adoptTarget
+    ...(status.progressDeadline === undefined && { progressDeadline: progressDeadline(o) }),
     ...bundleLatch(o),
     membersNamed: Math.max(status.membersNamed ?? 0, SEED),
   };

@@ -41,6 +41,7 @@ import {
 } from '../observed.ts';
 import { healthyVoters, learnersOf, votersOf } from '../quorum.ts';
 import { isUpToDate } from '../spec-drift.ts';
+import { voterSteps } from '../voters.ts';
 
 /**
  * The earlier operator creates the EtcdMember first: this rule adds it to etcd and then writes its initialCluster. Not while etcd
@@ -112,6 +113,8 @@ export function addLearner(o: Observed): Decided {
   if (o.members.some(isLeaving) && !needsReplacementVoter(o)) return undefined;
   if (healthyVoters(o).length < votersOf(o).length) return undefined;
   if (!canMount(o)) return undefined;
+  // The Pod of a seed that is not recorded as a voter may still bootstrap: with an emptied volume it would do so again.
+  if (entries.length === 1 && voterSteps(o).length > 0) return undefined;
   // The last attempt was refused, and a learner can be promoted meanwhile.
   if (isJoinRefused(o) && learnersOf(o).length > 0) return undefined;
   if (o.etcd.is === 'answers' && o.etcd.unversioned === true)

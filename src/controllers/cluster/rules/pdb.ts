@@ -2,16 +2,28 @@
 import { quorumOf } from '../../../domain/quorum.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { pdb, pdbPatch } from '../build.ts';
-import { type Contributed, desired, isDormant, isFormed, type Observed, wantsPdb } from '../observed.ts';
-import { voterSteps } from '../voters.ts';
+import {
+  type Contributed,
+  desired,
+  entriesOf,
+  entryOf,
+  isDormant,
+  isFormed,
+  type MemberView,
+  type Observed,
+  wantsPdb,
+} from '../observed.ts';
 
 /** minAvailable is the quorum of the larger of current voters and replicas: if it followed a shrinking cluster, drains could remove the quorum. */
-const voters = (o: Observed): number =>
-  o.members.filter((m) => m.object.status?.isVoter === true && !isDormant(m)).length;
+const voters = (o: Observed): number => {
+  const isVoter = (m: MemberView): boolean =>
+    entriesOf(o) ? entryOf(o, m)?.isLearner === false : m.object.status?.isVoter === true;
+  return o.members.filter((m) => isVoter(m) && !isDormant(m)).length;
+};
 const minAvailable = (o: Observed): number => quorumOf(Math.max(voters(o), desired(o)));
 
 export const correctPdb = (o: Observed): Contributed => {
-  if (!isFormed(o) || voterSteps(o).length > 0) return undefined; // counted when they are recorded: one write instead of two
+  if (!isFormed(o)) return undefined;
   const needed = wantsPdb(o.cluster) && voters(o) > 0;
   if (!needed)
     return o.pdb.is === 'ours'

@@ -3,7 +3,7 @@ import { keptPasswordName } from '../../../../api/names.ts';
 import { identity } from '../../../../domain/ownership.ts';
 import { rootPasswordStep } from '../../etcd-calls.ts';
 import { type Contributed, type Decided, desired, entriesOf, memberOf, type Observed } from '../../observed.ts';
-import { isHealthy } from '../../quorum.ts';
+import { healthyVoters, isHealthy } from '../../quorum.ts';
 import { unreadableSecrets } from '../certificates.ts';
 
 /** Before other members join: fewer clients are served without auth, and a seed has no other member to wait for. */
@@ -54,7 +54,8 @@ function enableSteps(o: Observed): Contributed {
 }
 
 function changeSteps(o: Observed): Contributed {
-  if (unreadableSecrets(o) !== undefined || !allRespond(o)) return undefined;
+  // Also while a member is down: a proven password that is not stored could be lost with the next change of the Secret.
+  if (unreadableSecrets(o) !== undefined || healthyVoters(o).length === 0) return undefined;
   if (o.etcd.is !== 'answers' || o.etcd.auth !== 'on' || !o.password) return undefined;
   const { kept, problem } = o.password;
   if (kept === 'same' || (problem && kept !== 'intended')) return undefined;

@@ -17,6 +17,7 @@ import {
 } from '../../observed.ts';
 import { bundleOf, isSettled, mayNarrow, ROTATING } from '../ca-rotation.ts';
 import { bundleLatch, unreadableSecrets } from '../certificates.ts';
+import { dueSecrets } from '../due.ts';
 
 type Trust = NonNullable<EtcdClusterStatus['trust']>;
 
@@ -54,6 +55,7 @@ export function recordCABundle(o: Observed): Contributed {
 /** Only at rest: a member that joins or is replaced has not served its certificate yet. */
 export function narrowCABundle(o: Observed): Decided {
   if (!isFormed(o) || recordCABundle(o) !== undefined || unreadableSecrets(o) !== undefined) return undefined;
+  if (dueSecrets(o).length > 0) return undefined; // they are decided by the wider bundle
   return mayNarrowAll(o) ? record(o, (t) => t.next !== undefined) : undefined;
 }
 
@@ -104,7 +106,8 @@ function renewCABundle(o: Observed): Contributed {
 
 /** A previous CA bundle is deleted when no Pod mounts it any more. */
 export function discardCABundles(o: Observed): Decided {
-  if (unreadableSecrets(o) !== undefined) return undefined;
+  // A user may have put the previous CA back: then its bundle is recorded again in the same plan, and not deleted.
+  if (unreadableSecrets(o) !== undefined || recordCABundle(o) !== undefined) return undefined;
   const used = o.members.flatMap((m) => ETCD_PORTS.flatMap((part) => bundleOf(o, m, part) ?? []));
   const over = o.certificates.kept.filter((secret) => !used.includes(secret));
   const running = o.members.every((m) => m.pod.is === 'present');

@@ -1,6 +1,7 @@
 /** Rules about certificates: issued, copied into the Secrets that members mount, and valid before a member starts with them. */
 
 import type { SecretAction } from '../../../../access/evaluate/view.ts';
+import { ETCD_PORTS } from '../../../../domain/certificate-requirements.ts';
 import { identity } from '../../../../domain/ownership.ts';
 import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
 import type { Step } from '../../../../runtime/plan.ts';
@@ -27,11 +28,13 @@ const messageOf = (due: ReturnType<typeof dueSecrets>): string =>
 export function writeSecrets(o: Observed): Contributed {
   const due = dueSecrets(o);
   if (due.length === 0) return undefined;
-  const steps = due.map(({ todo, secret }): Step<ClusterCall> => {
+  const step = ({ todo, secret }: (typeof due)[number]): Step<ClusterCall> => {
     const call = { is: 'secret', name: todo, target: secret, cluster: identity(o.cluster) } as const;
     return { do: 'call', call, retryMs: MANAGED_SECRET_RETRY_MS };
-  });
-  return { message: messageOf(due), sequences: [steps] };
+  };
+  // One sequence per port: a Secret that is refused must not keep the certificates of the other port from being renewed.
+  const sequences = ETCD_PORTS.map((port) => due.filter(({ part }) => part === port).map(step));
+  return { message: messageOf(due), sequences: sequences.filter((steps) => steps.length > 0) };
 }
 
 /**
