@@ -98,10 +98,10 @@ test('a write that another writer reverts at once is held back, although the obj
     key.upkeep([]);
   }
   expect(key.known()).toMatchObject([{ is: 'overwritten', times: 4 }]);
-  expect(key.upkeep([]).afterMs).toBe(990); // to report that it lasts
-  key.wait(990);
-  key.upkeep([]);
-  expect(key.known()).toEqual([]);
+  expect(key.upkeep([]).afterMs).toBe(9_990); // to report that it lasts
+  key.wait(9_990);
+  expect(key.upkeep([]).afterMs).toBe(0);
+  expect([key.known(), key.upkeep([]).afterMs]).toEqual([[], undefined]);
 });
 
 test('different writes of one object are no conflict', () => {

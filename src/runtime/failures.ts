@@ -17,6 +17,8 @@ const REPEATS = 3;
 const REPEATED_WITHIN_MS = 60_000;
 /** An object of upkeep is stable: three times the same write within this time is a conflict with another writer. */
 const UPKEEP_REPEATED_WITHIN_MS = 10 * 60_000;
+/** A write that was reverted before, and lasts for this long, has settled. */
+const SETTLED_MS = 10_000;
 /** An upkeep call that is refused for now is retried within this time. */
 const MAX_LATER_MS = 30_000;
 /** A task may find its object changed this often in a row without a delay: its cache is late. */
@@ -96,16 +98,17 @@ export class Failures {
     return { ...next, afterMs: wait.length === 0 ? undefined : Math.min(...wait) };
   }
 
-  /** A row that wants no step for an object has what it wanted. What another writer reverts looks so for a moment. */
+  /** A row that wants no step for an object has what it wanted. What another writer reverts looks so only for a moment. */
   #settle({ upkeep, stale, repeats }: OfKey, wanted: readonly string[]): readonly number[] {
     for (const id of stale.keys()) if (!wanted.includes(id)) stale.delete(id);
     for (const [id, { at, until }] of repeats)
       if (this.#left(Math.max(at, until) + UPKEEP_REPEATED_WITHIN_MS) === 0) repeats.delete(id);
-    return [...upkeep].flatMap(([id, { is, retryAt }]) => {
+    return [...upkeep].flatMap(([id, { is, retryAt, delayMs }]) => {
       if (wanted.includes(id)) return [];
-      const leftMs = is === 'overwritten' ? this.#left(retryAt) : 0;
-      if (leftMs === 0) upkeep.delete(id);
-      return leftMs === 0 ? [] : [leftMs];
+      const leftMs = is === 'overwritten' ? this.#left(retryAt - delayMs + SETTLED_MS) : 0;
+      if (leftMs > 0) return [leftMs];
+      upkeep.delete(id);
+      return is === 'overwritten' ? [0] : []; // once more, for the status: this reconcile still had the failure
     });
   }
 
@@ -179,11 +182,11 @@ export class Failures {
     return backoffMs(times, this.#clock.random(), inSteps ? STEPS_BACKOFF : UPKEEP_BACKOFF);
   }
 
-  #overwritten(what: What, { times, until }: Repeat): Known {
+  #overwritten(what: What, { times, until, at: writtenAt }: Repeat): Known {
     const at = this.#clock.now();
     const message =
       'the operator has written it again and again, and it does not stay as written: another controller or an admission webhook changes it';
-    return { ...what, is: 'overwritten', message, times, since: at, at, delayMs: 0, retryAt: until };
+    return { ...what, is: 'overwritten', message, times, since: at, at, delayMs: until - writtenAt, retryAt: until };
   }
 
   /** Counts what was executed; the repeat that is held back longest, if one is. */
