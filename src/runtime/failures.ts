@@ -137,7 +137,8 @@ export class Failures {
     if (outcome.is === 'failed') {
       const { step, error } = outcome;
       const stale = isStale(error) ? (known.stale.get(id) ?? 0) + 1 : 0;
-      known.stale.set(id, stale);
+      if (stale > 0) known.stale.set(id, stale);
+      else known.stale.delete(id);
       // The cache was late. Again and again, it is a failure like any other, and must not hold up steps on the same object.
       if (stale > 0 && stale <= STALE_IN_A_ROW) return 0;
       const failure = this.#failure(known.upkeep.get(id), what, step, error);

@@ -118,6 +118,13 @@ export interface Upkeep<Status extends object, Call extends NamedCall = never> {
   readonly requeueAfterMs?: number;
 }
 
+/** A row of upkeep whose steps are independent of each other; `undefined` if there are none. */
+export const independent = <Call extends NamedCall>(
+  message: string,
+  steps: readonly Step<Call>[],
+): Upkeep<never, Call> | undefined =>
+  steps.length === 0 ? undefined : { message, sequences: steps.map((step) => [step]) };
+
 export interface UpkeepTask<Call extends NamedCall = never> {
   readonly row: string;
   readonly target: string;

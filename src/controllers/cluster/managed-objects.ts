@@ -2,7 +2,7 @@
 import type { ConditionUpdate } from '../../domain/conditions.ts';
 import type { Failure, UpkeepTask } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
-import type { Observed } from './observed.ts';
+import { isFormed, type Observed } from './observed.ts';
 
 /** Present only when False: it costs no write while all is well. */
 export const MANAGED_OBJECTS_IN_SYNC = 'ManagedObjectsInSync';
@@ -47,8 +47,7 @@ export function inSyncConditions(o: Observed, tasks: Tasks): readonly ConditionU
 const isLasting = ({ is, times }: Failure): boolean => is === 'later' && times > 2;
 
 /** Why steps of the last reconcile failed, without objects of a running cluster, which have their own condition. */
-export const stepFailures = ({ cluster, memory }: Observed): readonly string[] => {
-  const formed = cluster.status?.clusterID !== undefined;
-  const reported = memory.failures.filter((failure) => !formed || failure.in === 'steps' || isLasting(failure));
+export const stepFailures = (o: Observed): readonly string[] => {
+  const reported = o.memory.failures.filter((each) => !isFormed(o) || each.in === 'steps' || isLasting(each));
   return [...new Set(reported.map(({ message }) => message))];
 };

@@ -2,7 +2,7 @@
 import { QUARANTINED_AT_ANNOTATION } from '../../../api/names.ts';
 import { QUARANTINE_MS, RESYNC_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
 import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
-import { refTo, type Step } from '../../../runtime/plan.ts';
+import { independent, refTo, type Step } from '../../../runtime/plan.ts';
 import { blockedBy } from '../disruption-view.ts';
 import {
   type ClusterDecision,
@@ -30,12 +30,7 @@ export const otherClusterId = (o: Observed): Decided => {
   return message === undefined ? undefined : { message, requeueAfterMs: UNHEALTHY_RESYNC_MS };
 };
 
-export const recordVoters = (o: Observed): Contributed => {
-  const steps = voterSteps(o);
-  return steps.length === 0
-    ? undefined
-    : { message: 'the voters have changed', sequences: steps.map((step) => [step]) };
-};
+export const recordVoters = (o: Observed): Contributed => independent('the voters have changed', voterSteps(o));
 
 const leftMs = (o: Observed, pvc: PersistentVolumeClaim): number => {
   const since = pvc.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? pvc.metadata.creationTimestamp ?? '';

@@ -1,9 +1,7 @@
 /** The row of upkeep about the Certificates that are requested from cert-manager. */
+import { independent } from '../../../../runtime/plan.ts';
 import type { Contributed, Observed } from '../../observed.ts';
 import { dueRequests } from '../due.ts';
 
-export function requestCertificates(o: Observed): Contributed {
-  const steps = dueRequests(o);
-  if (steps.length === 0) return undefined;
-  return { message: 'certificates are requested from cert-manager', sequences: steps.map((step) => [step]) };
-}
+export const requestCertificates = (o: Observed): Contributed =>
+  independent('certificates are requested from cert-manager', dueRequests(o));
