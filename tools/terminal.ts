@@ -19,6 +19,9 @@ const CLEAR_LINE = '\r\x1b[2K';
 
 let drawn = false;
 
+/** What runs now: steps may run side by side, and a terminal shows them in one line. */
+const running = new Set<() => string>();
+
 export const say = (line: string): void => {
   process.stderr.write(`${drawn ? CLEAR_LINE : ''}${line}\n`);
   drawn = false;
@@ -44,10 +47,13 @@ export async function step<T>(name: string, work: (progress: Progress) => Promis
   const started = performance.now();
   const elapsed = (): string => seconds(performance.now() - started);
   let detail = '';
-  const draw = (): void => (interactive ? redraw : say)(`  … ${name}${detail && `: ${detail}`} (${elapsed()})`);
+  const state = (): string => `  … ${name}${detail && `: ${detail}`} (${elapsed()})`;
+  const draw = (): void => (interactive ? redraw([...running].map((of) => of()).join('')) : say(state()));
+  running.add(state);
   const timer = setInterval(draw, interactive ? REDRAW_MS : HEARTBEAT_MS);
   const finish = (mark: string): void => {
     clearInterval(timer);
+    running.delete(state);
     say(`  ${mark} ${name} (${elapsed()})`);
   };
   try {

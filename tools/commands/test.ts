@@ -1,6 +1,7 @@
-/** `./dev test`: the stages in order, the quick ones first; it stops at the first that fails and always ends with the tally. */
+/** `./dev test`: the quick stages first, in order; it stops at the first that fails and always ends with the tally. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Part } from '../../local/binaries.ts';
 import { errnoSentence } from '../errno.ts';
 import { wasInterrupted } from '../interrupt.ts';
 import { logsDir } from '../paths.ts';
@@ -8,26 +9,38 @@ import { Failure, say, step, UsageFailure } from '../terminal.ts';
 import { type Level, levels, parseArguments, type TestRequest } from '../test/arguments.ts';
 import { withTestCluster } from '../test/cluster.ts';
 import { filesOf, namedOnly, requiredLevels } from '../test/levels.ts';
+import { Reruns } from '../test/rerun.ts';
 import { staticChecks } from '../test/static.ts';
 import { add, nothing, oneFailed, onePassed, tallyLine } from '../test/tally.ts';
 import { type FlakyTest, type Outcome, runVitest, TestsFailed, type VitestRequest } from '../test/vitest.ts';
 
 interface Stage {
   readonly name: string;
-  readonly run: (alreadyRerun: number) => Promise<Outcome>;
+  readonly run: (reruns: Reruns) => Promise<Outcome>;
 }
+
+/** Stages that run one after the other; the lanes of a round run side by side. */
+type Lane = readonly Stage[];
+type Round = readonly Lane[];
 
 export async function test(args: readonly string[]): Promise<number> {
   const request = parseArguments(args);
-  const stages = request.level ? [namedLevel(request.level, request)] : everything(request);
+  const rounds = request.level ? [[[namedLevel(request.level, request)]]] : everything(request);
+  const reruns = new Reruns();
   let tally = nothing;
   const flaky: string[] = [];
-  for (const stage of stages) {
-    const outcome = await runStage(stage, request, flaky.length);
+  const runLane = async (lane: Lane): Promise<void> => {
+    for (const stage of lane) {
+      const outcome = await runStage(stage, request, reruns);
+      tally = add(tally, outcome.tally);
+      for (const test of outcome.flaky ?? []) flaky.push(keepBothLogs(test, flaky.length + 1));
+      if (wasInterrupted() || outcome.tally.failed > 0) return;
+    }
+  };
+  for (const round of rounds) {
+    await Promise.all(round.map((lane) => reruns.lane(() => runLane(lane))));
     if (wasInterrupted()) return 130;
-    tally = add(tally, outcome.tally);
-    for (const test of outcome.flaky ?? []) flaky.push(keepBothLogs(test, flaky.length + 1));
-    if (outcome.tally.failed > 0) break;
+    if (tally.failed > 0) break;
   }
   for (const line of flaky) process.stdout.write(`flaky: ${line}\n`);
   process.stdout.write(`${tallyLine(tally)}\n`);
@@ -39,9 +52,15 @@ function namedLevel(level: Level, request: TestRequest): Stage {
   return levelStage(level, request);
 }
 
-function everything(request: TestRequest): readonly Stage[] {
+/**
+ * The end-to-end tests mostly wait for Pods, those before them for a core: side by side they take as long as the longer lane.
+ * Everything is built before: a compiler beside tests with time limits would fail them.
+ */
+function everything(request: TestRequest): readonly Round[] {
   const usual = levels.filter((level) => !namedOnly.includes(level));
   const present = usual.filter((level) => filesOf(level).length > 0 || requiredLevels.includes(level));
+  const stages = (...wanted: readonly Level[]): Lane =>
+    present.filter((level) => wanted.includes(level)).map((level) => levelStage(level, request));
   const checks = staticChecks.map(({ name, check }) => ({
     name,
     run: () =>
@@ -51,30 +70,29 @@ function everything(request: TestRequest): readonly Stage[] {
         return { tally: onePassed, log: '' };
       }),
   }));
-  return [...checks, ...present.map((level) => levelStage(level, request))];
+  const builds = {
+    name: 'programs of the tests',
+    run: () => prepare(present).then(() => ({ tally: nothing, log: '' })),
+  };
+  return [[[...checks, ...stages('unit', 'sim'), builds]], [stages('contract', 'integration'), stages('e2e')]];
 }
 
-/** Builds what tests need before they start: a cold build takes longer than a test's timeout, and parallel test files would build twice. */
-const preparations: Partial<Record<Level, () => Promise<void>>> = {
-  contract: async () => {
-    const { build } = await import('../../local/binaries.ts');
-    await build(['etcd-3.5', 'etcd-3.6', 'etcd-3.7', 'kubernetes', 'versitygw', 'fake-gcs-server', 'azurite']);
-  },
-  sweep: async () => {
-    const { build } = await import('../../local/binaries.ts');
-    await build(['kubernetes', 'etcd-3.6']);
-  },
-  integration: async () => {
-    const { build } = await import('../../local/binaries.ts');
-    await build(['kubernetes', 'etcd-3.5', 'etcd-3.5.10', 'etcd-3.6', 'etcd-3.7', 'helm', 'cert-manager', 'versitygw']);
-  },
-  e2e: async () => {
-    const { build } = await import('../../local/binaries.ts');
-    await build(['cert-manager']); // `up` builds the rest
-  },
+/** What the tests of a level start. A cold build takes longer than a test's timeout, and parallel test files would build twice. */
+const programs: Partial<Record<Level, readonly Part[]>> = {
+  contract: ['etcd-3.5', 'etcd-3.6', 'etcd-3.7', 'kubernetes', 'versitygw', 'fake-gcs-server', 'azurite'],
+  sweep: ['kubernetes', 'etcd-3.6'],
+  integration: ['kubernetes', 'etcd-3.5', 'etcd-3.5.10', 'etcd-3.6', 'etcd-3.7', 'helm', 'cert-manager', 'versitygw'],
+  e2e: ['kubernetes', 'coredns', 'helm', 'local-path-provisioner', 'pause', 'etcd-3.6', 'versitygw', 'cert-manager'],
 };
 
-type TestRun = Pick<VitestRequest, 'alreadyRerun' | 'beforeRerun'>;
+async function prepare(of: readonly Level[]): Promise<void> {
+  const parts = new Set(of.flatMap((level) => programs[level] ?? []));
+  if (parts.size === 0) return; // unit tests also run where the programs cannot be built
+  const { build } = await import('../../local/binaries.ts');
+  await build([...parts]);
+}
+
+type TestRun = Pick<VitestRequest, 'reruns' | 'beforeRerun'>;
 
 function levelStage(level: Level, { level: named, filter, all }: TestRequest): Stage {
   const tests = (env: Readonly<Record<string, string>>, rest: TestRun): Promise<Outcome> =>
@@ -88,11 +106,11 @@ function levelStage(level: Level, { level: named, filter, all }: TestRequest): S
         onLine: named ? say : undefined, // a user who names one level wants to see its tests
       }),
     );
-  const run = async (alreadyRerun: number): Promise<Outcome> => {
-    await preparations[level]?.();
+  const run = async (reruns: Reruns): Promise<Outcome> => {
+    await prepare([level]);
     const outcome = await (level === 'e2e'
-      ? withTestCluster((env, beforeRerun) => tests(env, { alreadyRerun, beforeRerun }))
-      : tests({}, { alreadyRerun }));
+      ? withTestCluster((env, beforeRerun) => tests(env, { reruns, beforeRerun }))
+      : tests({}, { reruns }));
     say(`    ${level}: ${tallyLine(outcome.tally)}`);
     return outcome;
   };
@@ -100,9 +118,9 @@ function levelStage(level: Level, { level: named, filter, all }: TestRequest): S
 }
 
 /** A stage that cannot start, or that hits a bug of the tools, has failed: the last line must report it too. */
-async function runStage({ name, run }: Stage, { level: named }: TestRequest, alreadyRerun: number): Promise<Outcome> {
+async function runStage({ name, run }: Stage, { level: named }: TestRequest, reruns: Reruns): Promise<Outcome> {
   try {
-    const outcome = await run(alreadyRerun);
+    const outcome = await run(reruns);
     keepLog(name, outcome.log);
     return outcome;
   } catch (error) {

@@ -32,4 +32,43 @@ export function rerunRefusedBecause(
   return undefined;
 }
 
+/** The reruns of one run, whose levels may run side by side. */
+export class Reruns {
+  #used = 0;
+  #atWork = 0;
+  readonly #turns: (() => void)[] = [];
+
+  /** As `rerunRefusedBecause`; what is not refused counts at once, so that two levels do not share the last rerun. */
+  refusedBecause(level: Level, failed: readonly FailedTest[]): string | undefined {
+    const refused = rerunRefusedBecause(level, failed, this.#used);
+    if (refused === undefined) this.#used += failed.length;
+    return refused;
+  }
+
+  /** Runs levels one after the other, beside other lanes. */
+  async lane<T>(work: () => Promise<T>): Promise<T> {
+    this.#atWork++;
+    try {
+      return await work();
+    } finally {
+      this.#rest();
+    }
+  }
+
+  /** Resolves when every other lane has ended or waits here too: a test that failed beside them is run again alone. */
+  async untilAlone(): Promise<void> {
+    const turn = new Promise<void>((resolve) => this.#turns.push(resolve));
+    this.#rest();
+    await turn;
+  }
+
+  #rest(): void {
+    this.#atWork--;
+    const next = this.#atWork === 0 ? this.#turns.shift() : undefined;
+    if (!next) return;
+    this.#atWork++;
+    next();
+  }
+}
+
 export const describeTest = ({ file, name }: FailedTest): string => (name === undefined ? file : `${file} > ${name}`);

@@ -10,7 +10,7 @@ import { Failure, interactive, type Progress, say } from '../terminal.ts';
 import type { Level } from './arguments.ts';
 import { filesOf } from './levels.ts';
 import { MARK } from './reporter.ts';
-import { describeTest, type FailedTest, rerunRefusedBecause } from './rerun.ts';
+import { describeTest, type FailedTest, type Reruns } from './rerun.ts';
 import { add, countReport, failuresIn, oneFailed, type Tally, type VitestReport } from './tally.ts';
 
 export interface VitestRequest {
@@ -20,8 +20,7 @@ export interface VitestRequest {
   readonly progress: Progress;
   /** Called with every line as it arrives. */
   readonly onLine?: ((line: string) => void) | undefined;
-  /** How many tests of earlier levels were run again. */
-  readonly alreadyRerun?: number;
+  readonly reruns: Reruns;
   /** Called before tests are run again: keeps the logs of the failure. */
   readonly beforeRerun?: () => Promise<void>;
 }
@@ -59,18 +58,19 @@ export function filterArguments(filter: string, files: readonly string[]): reado
 
 /** Resolves when all tests passed, those that were run again included; otherwise rejects with TestsFailed. */
 export async function runVitest(request: VitestRequest): Promise<Outcome> {
-  const { level, filter, alreadyRerun = 0 } = request;
+  const { level, filter, reruns } = request;
   const first = await runInTemporaryFolder(
     request,
     filter === undefined ? [] : filterArguments(filter, filesOf(level)),
   );
   if (first.tally.failed === 0) return first;
-  const refused = rerunRefusedBecause(level, first.failures, alreadyRerun);
+  const refused = reruns.refusedBecause(level, first.failures);
   if (refused !== undefined) {
     say(`    Not run again: ${refused}.`);
     throw new TestsFailed(first);
   }
   await request.beforeRerun?.();
+  await reruns.untilAlone();
   return rerunEach(request, first);
 }
 
