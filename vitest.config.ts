@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { testFiles } from './tools/test/levels.ts';
+import { LongestFirst } from './tools/test/longest-first.ts';
 
 /** These stop the operator or break nodes: one file at a time, and none beside them. */
 const e2eAlone = 'test/e2e/alone/**/*.test.ts';
@@ -14,9 +15,10 @@ const withServers = { maxWorkers: 3, testTimeout: 60_000, hookTimeout: 120_000 }
 /** None of them is about its own time limit: one that starts programs has to wait for its turn on a busy machine. */
 const unit = { maxWorkers: '100%', testTimeout: 30_000, hookTimeout: 60_000 }; // one core fewer otherwise
 
-/** One project per level of test; `./dev test` runs them one after the other. */
+/** One project per level of test. */
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       { test: { name: 'unit', include: [testFiles.unit], ...unit } },
       { test: { name: 'sim', include: [testFiles.sim], testTimeout: 60_000 } },
