@@ -1,5 +1,5 @@
 /** The operator's image: the build is reproducible, it is complete for both architectures, and it contains nothing that it does not need. */
-import { cp, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,8 +7,9 @@ import { HOPELESS_EXIT, parseResult } from '../../src/domain/agent-result.ts';
 import { TRIPLET } from '../../tools/image/debian.ts';
 import { type Architecture, readElf } from '../../tools/image/elf.ts';
 import { buildOperatorImage, type OperatorImage } from '../../tools/image/operator.ts';
-import { root } from '../../tools/paths.ts';
+import { cacheDir, root } from '../../tools/paths.ts';
 import { run } from '../../tools/process.ts';
+import { permutations } from '../support/permutations.ts';
 
 const own: Architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const DOWNLOADS_MS = 300_000;
@@ -22,17 +23,25 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
 /** From a copy of the sources and with its own revision: a file that is saved or a commit during the test would change the image. */
+const buildIn = (cache: string, architecture: Architecture): Promise<OperatorImage> =>
+  buildOperatorImage({ architecture, cache, programs: join(dir, 'src/bin'), revision: 'test' });
+
 const buildFromNothing = async (architecture: Architecture): Promise<OperatorImage> =>
-  buildOperatorImage({
-    architecture,
-    cache: await mkdtemp(join(dir, 'cache-')),
-    programs: join(dir, 'src/bin'),
-    revision: 'test',
-  });
+  buildIn(await mkdtemp(join(dir, 'cache-')), architecture);
+
+/** With the packages that other builds have downloaded, and not over their image. */
+async function buildFromDownloads(architecture: Architecture): Promise<OperatorImage> {
+  const cache = await mkdtemp(join(dir, 'cache-'));
+  for (const downloads of ['debian', 'node']) {
+    await mkdir(join(cacheDir, downloads), { recursive: true });
+    await symlink(join(cacheDir, downloads), join(cache, downloads));
+  }
+  return buildIn(cache, architecture);
+}
 
 const built = new Map<Architecture, Promise<OperatorImage>>();
 const image = (architecture: Architecture): Promise<OperatorImage> =>
-  built.getOrInsertComputed(architecture, buildFromNothing);
+  built.getOrInsertComputed(architecture, buildFromDownloads);
 
 interface Config {
   readonly architecture: string;
@@ -64,7 +73,9 @@ test.runIf(process.env['DEV_TEST_ALL'])(
   DOWNLOADS_MS,
 );
 
-describe.each<Architecture>(['amd64', 'arm64'])('for %s', (architecture) => {
+const architectures: readonly Architecture[] = [own, own === 'amd64' ? 'arm64' : 'amd64'];
+
+describe.each(permutations(1, architectures))('for %s', (architecture) => {
   let config: Config;
   let rootfs: string;
   beforeAll(async () => {
