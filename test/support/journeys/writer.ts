@@ -130,8 +130,8 @@ export class Writer {
 }
 
 /** The address of a cluster's Service, which this machine can reach. */
-export const serviceIp = (tenant: Tenant, name: string): Promise<string> =>
-  tenant.kubectl('get', 'service', `${name}-client`, '-o', 'jsonpath={.spec.clusterIP}');
+export const serviceIp = async (tenant: Tenant, name: string): Promise<string> =>
+  String((await tenant.get('service', `${name}-client`)).spec['clusterIP']);
 
 /** Starts to write, and returns when the first write is acknowledged. */
 export async function aWriter(tenant: Tenant, name: string, access?: Access): Promise<Writer> {
