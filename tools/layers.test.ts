@@ -70,6 +70,17 @@ const folderOf = (file: string): string => file.split('/')[1] ?? '';
 const controllerOf = (file: string): string => file.split('/').slice(1, 3).join('/');
 const isRule = (file: string): boolean => file.includes('/rules/');
 
+const CHAIN = 'src/controllers/cluster/credentials/';
+
+/** What the rest of the cluster controller and the credentials chain know of each other. */
+function chainRefusal(file: string, target: string): string | undefined {
+  if (/\/cluster\/(rules|rollout)\//.test(file) && target.startsWith(CHAIN) && target !== `${CHAIN}state.ts`)
+    return 'of credentials, rules know the value in state.ts only';
+  return file.startsWith(CHAIN) && isPure(file) && target.includes('/cluster/') && !target.startsWith(CHAIN)
+    ? 'the credentials chain decides on its own facts only'
+    : undefined;
+}
+
 /** The reason why this import is refused; `undefined` when it is allowed. */
 function refusal(file: string, { from, names }: Import): string | undefined {
   if (!from.startsWith('.')) return packageRefusal(file, from, names);
@@ -81,6 +92,8 @@ function refusal(file: string, { from, names }: Import): string | undefined {
     return 'controllers never import each other: they meet in Kubernetes objects';
   if (isRule(target) && (isRule(file) || !['decide.ts', 'controller.ts'].includes(posix.basename(file))))
     return 'only decide.ts imports rules: what two rules share stands in a pure file beside them';
+  const chain = chainRefusal(file, target);
+  if (chain !== undefined) return chain;
   if (!isPure(file) || isPure(target) || PURE_MAY_IMPORT.test(target)) return undefined;
   if (file.startsWith('src/access/evaluate/') && EVALUATE_MAY_IMPORT.test(target)) return undefined;
   return `${file} is pure and ${target} is not`;
@@ -166,6 +179,9 @@ describe.each<[file: string, from: string, name?: string]>([
   ['src/controllers/cluster/credentials/rules/certificates.ts', '../../../../pki/issue.ts'],
   ['src/controllers/cluster/rules/growth.ts', './shrink.ts'],
   ['src/controllers/cluster/rules/growth.ts', '../credentials/rules/auth.ts'],
+  ['src/controllers/cluster/rules/growth.ts', '../credentials/certificates.ts'],
+  ['src/controllers/cluster/rollout/reasons.ts', '../credentials/ca-rotation.ts'],
+  ['src/controllers/cluster/credentials/auth.ts', '../observed.ts'],
   ['src/controllers/cluster/status.ts', './rules/loss.ts'],
 ])('refused: %s imports %s', (file, from, name) => {
   test(name ?? 'x', () => expect(refusals(file, imports(from, name))).toHaveLength(1));
@@ -187,6 +203,8 @@ describe.each<[file: string, from: string, name?: string]>([
   ['src/controllers/cluster/decide.ts', '../../runtime/plan.ts'],
   ['src/controllers/cluster/credentials/rules/certificates.ts', '../../../../pki/findings.ts'],
   ['src/controllers/cluster/rules/growth.ts', '../observed.ts'],
+  ['src/controllers/cluster/rollout/reasons.ts', '../credentials/state.ts'],
+  ['src/controllers/cluster/credentials/observe.ts', '../observed.ts'],
   ['src/controllers/cluster/observe-members.ts', '../../kube/store.ts'],
   ['src/controllers/cluster/execute-etcd-call.ts', '../../etcd/client.ts'],
   ['src/bin/operator.ts', '../controllers/cluster/controller.ts'],

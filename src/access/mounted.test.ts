@@ -25,7 +25,7 @@ test.each([
   ['a certificate without a CA bundle', podWith(projected()), { leaf: 'leaf' }],
   ['a whole Secret', podWith({ name: 'tls-peer', secret: { secretName: 's' } }), { leaf: 's' }],
 ])('a Pod mounts %s', (_what, pod, expected) => {
-  expect(mountIn(pod, 'peer')).toStrictEqual(expected);
+  expect(mountIn(pod, 'peer', aCluster())).toStrictEqual(expected);
 });
 
 function mounted(members: readonly EtcdMember[], pod: Pod | undefined, trust?: EtcdClusterStatus['trust']): Mounted {

@@ -1,7 +1,7 @@
 /** Which CA bundles the Pods of a cluster mount, as the caches have them. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { CLUSTER_LABEL, type EtcdPortName, trustName } from '../api/names.ts';
+import { CLUSTER_LABEL, type EtcdPortName } from '../api/names.ts';
 import { controllerOf } from '../domain/ownership.ts';
 import type { Pod } from '../gen/kube.ts';
 import { refKey } from '../kube/object.ts';
@@ -13,10 +13,8 @@ interface Stores {
   readonly pods: Store<Pod>;
 }
 
-export function mountedBy(
-  { members, pods }: Stores,
-  { metadata: { namespace = '', name = '', uid }, status }: EtcdCluster,
-): Mounted {
+export function mountedBy({ members, pods }: Stores, cluster: EtcdCluster): Mounted {
+  const { namespace = '', name = '', uid } = cluster.metadata;
   const own = members.byIndex(namespace, CLUSTER_LABEL, name).filter((m) => controllerOf(m)?.uid === uid);
   const found = own.map((m) => {
     const pod = pods.get(refKey({ namespace, name: m.metadata.name ?? '' }));
@@ -26,15 +24,8 @@ export function mountedBy(
     };
   });
   const running = found.flatMap(({ pod }) => pod ?? []);
-  const named = (part: EtcdPortName): readonly string[] => {
-    const assumed = status?.trust?.assumed?.[part];
-    const names = running.flatMap((pod) => {
-      const mount = mountIn(pod, part);
-      if (!mount || (mount.bundle === undefined && assumed === undefined)) return [];
-      return mount.bundle ?? trustName(name, part, assumed ?? '');
-    });
-    return [...new Set(names)].sort();
-  };
+  const named = (part: EtcdPortName): readonly string[] =>
+    [...new Set(running.flatMap((pod) => mountIn(pod, part, cluster)?.bundle ?? []))].sort();
   return {
     running: running.length > 0,
     complete: found.every(({ dormant, pod }) => dormant || pod !== undefined),

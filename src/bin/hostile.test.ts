@@ -41,7 +41,7 @@ import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
 import { decide as decideCluster } from '../controllers/cluster/decide.ts';
 import { alarmsOf } from '../controllers/cluster/observe.ts';
-import type { Observed as ClusterObserved } from '../controllers/cluster/observed.ts';
+import type { Gathered as ClusterObserved } from '../controllers/cluster/observed.ts';
 import { decide as decideDefrag } from '../controllers/defrag/decide.ts';
 import { decide as decideMember } from '../controllers/member/decide.ts';
 import { decide as decideSnapshot } from '../controllers/snapshot/decide.ts';

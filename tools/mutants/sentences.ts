@@ -44,7 +44,7 @@ export const DANGEROUS: readonly Sentence[] = [
     ['mayNarrow', '&&', 1, 'left', 'the old CA is removed although a member still serves a certificate of it'],
   ]),
   ...of('src/controllers/cluster/credentials/rules/ca-rotation.ts', [
-    ['discardCABundles', 'filter()', 1, 'o.certificates.kept', 'a Pod waits for ever for a deleted CA bundle'],
+    ['discardCABundles', 'filter()', 1, 'c.certificates.kept', 'a Pod waits for ever for a deleted CA bundle'],
   ]),
   ...of('src/domain/ownership.ts', [
     ['isMemberOf', '&&', 3, 'false', 'a healthy cluster counts as lost after a migration'],

@@ -75,7 +75,7 @@ export interface PortTrustView {
 export interface Mount {
   /** The Secret with the certificate. */
   readonly leaf: string;
-  /** The Secret with the CA bundle that etcd loaded when it started. Absent for a Pod that mounts one Secret with both. */
+  /** The Secret with the CA bundle that etcd loaded when it started. Absent while it is not recorded for a Pod that names none. */
   readonly bundle?: string;
 }
 

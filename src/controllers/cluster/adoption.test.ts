@@ -7,10 +7,10 @@ import type { OwnerReference } from '../../api/meta.ts';
 import { etcdClusters } from '../../api/names.ts';
 import { ownedBy } from '../../domain/ownership.ts';
 import { decide } from './decide.ts';
-import type { MemberView, Observed } from './observed.ts';
+import type { Gathered, MemberView } from './observed.ts';
 
 /** The EtcdMembers with these numbers have no controller. */
-const unowned = (o: Observed, numbers: readonly number[], references: readonly OwnerReference[] = []): Observed => {
+const unowned = (o: Gathered, numbers: readonly number[], references: readonly OwnerReference[] = []): Gathered => {
   const names = numbers.map(name);
   const strip = (m: MemberView): MemberView => {
     const { metadata } = m.object;
@@ -19,7 +19,7 @@ const unowned = (o: Observed, numbers: readonly number[], references: readonly O
   };
   return { ...o, members: o.members.map(strip) };
 };
-const beingDeleted = (o: Observed): Observed => {
+const beingDeleted = (o: Gathered): Gathered => {
   const metadata = { ...o.cluster.metadata, deletionTimestamp: '2026-01-01T11:59:00Z' };
   return { ...o, cluster: { ...o.cluster, metadata } };
 };
@@ -27,7 +27,7 @@ const leaving: Is = { leaving: true };
 const invalid: Is = { down: true, evidence: EVIDENCE.dataInvalid };
 
 describe('the rule that decides', () => {
-  test.each<[string, Observed, string, readonly string[]]>([
+  test.each<[string, Gathered, string, readonly string[]]>([
     ['no EtcdMember has an owner', unowned(world([up, up, up]), [1, 2, 3]), 'steady', [name(1), name(2), name(3)]],
     ['one of three has no owner', unowned(world([up, up, up]), [2]), 'steady', [name(2)]],
     ['a lost member is replaced meanwhile', unowned(world([up, up, lost]), [1]), 'replaceLost', ['delete', name(1)]],

@@ -4,7 +4,7 @@ import { ARTIFACT, aSchedule } from '../../../test/support/builders/schedules.ts
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { decide } from './decide.ts';
-import type { Observed } from './observed.ts';
+import type { Gathered } from './observed.ts';
 
 /** A schedule created on 1 March 2026 at midnight, whose last snapshot was taken and stored at these times. */
 function schedule(
@@ -25,24 +25,24 @@ function schedule(
   };
 }
 
-const at = (time: string, ...schedules: readonly EtcdSnapshotSchedule[]): Observed => ({
+const at = (time: string, ...schedules: readonly EtcdSnapshotSchedule[]): Gathered => ({
   ...world([up, up, up]),
   now: Date.parse(`2026-03-01T${time}Z`),
   schedules,
 });
 /** The cluster was created at this time. */
-const made = (time: string, o: Observed): Observed => ({
+const made = (time: string, o: Gathered): Gathered => ({
   ...o,
   cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, creationTimestamp: `2026-03-01T${time}Z` } },
 });
-const conditionOf = (o: Observed): string => {
+const conditionOf = (o: Gathered): string => {
   const { status, reason, message } = findCondition(decide(o).status.conditions, 'BackupFresh') ?? {};
   return status === undefined ? 'nothing' : `${status}/${reason}: ${message}`;
 };
 const eight = { time: '2026-03-01T08:00:00Z' };
 const POINT = 'the recovery point of 2h in EtcdSnapshotSchedule a';
 
-test.each<[string, Observed, string]>([
+test.each<[string, Gathered, string]>([
   ['no condition without a schedule', at('09:00:00'), 'nothing'],
   ['no condition without a recovery point', at('09:00:00', schedule('a', undefined, eight)), 'nothing'],
   [

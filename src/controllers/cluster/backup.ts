@@ -3,7 +3,7 @@ import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-s
 import type { ConditionUpdate } from '../../domain/conditions.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { iso } from '../../lib/time.ts';
-import type { Observed } from './observed.ts';
+import type { ClusterFacts } from './observed.ts';
 
 export const BACKUP_FRESH = 'BackupFresh';
 
@@ -24,13 +24,13 @@ const demandOf = ({ metadata, spec }: EtcdSnapshotSchedule): readonly Demand[] =
 };
 
 /** A schedule refers to its cluster by name: after the cluster was recreated, its last snapshot is that of the previous cluster. */
-const isOfThis = (o: Observed, { status }: EtcdSnapshotSchedule): boolean => {
+const isOfThis = (o: ClusterFacts, { status }: EtcdSnapshotSchedule): boolean => {
   const [stored, current] = [status?.lastSuccessful?.artifact.clusterID, o.cluster.status?.clusterID];
   return stored === undefined || current === undefined || stored === current;
 };
 
 /** The strictest recovery point, the newest backup of any schedule, and when it is too old. Without a backup, counted from the creation of schedule and cluster. */
-function freshness(o: Observed) {
+function freshness(o: ClusterFacts) {
   const [strictest] = o.schedules.flatMap(demandOf).sort((a, b) => a.ms - b.ms || a.created - b.created);
   if (!strictest) return undefined;
   const all = o.schedules.filter((each) => isOfThis(o, each)).flatMap((schedule) => backedUpAt(schedule) ?? []);
@@ -39,7 +39,7 @@ function freshness(o: Observed) {
   return { ...strictest, newest, staleAt: (newest ?? createdAt) + strictest.ms };
 }
 
-export function backupConditions(o: Observed): readonly ConditionUpdate[] {
+export function backupConditions(o: ClusterFacts): readonly ConditionUpdate[] {
   const found = freshness(o);
   if (!found) return [];
   const { schedule, recoveryPoint, newest, staleAt } = found;
@@ -66,7 +66,7 @@ export function backupConditions(o: Observed): readonly ConditionUpdate[] {
 }
 
 /** When the newest backup becomes too old. */
-export function backupRequeueMs(o: Observed): number | undefined {
+export function backupRequeueMs(o: ClusterFacts): number | undefined {
   const left = (freshness(o)?.staleAt ?? 0) - o.now;
   return left > 0 ? left : undefined;
 }

@@ -1,16 +1,6 @@
-/** The calls of the cluster controller other than writes of Kubernetes objects: a closed union that `execute.ts` carries out. No call carries a key or a password. */
-import type { SecretAction } from '../../access/evaluate/view.ts';
-import type { Identity } from '../../domain/ownership.ts';
+/** The calls of the cluster controller other than writes of Kubernetes objects: a closed union that `execute.ts` carries out. */
 import type { NamedCall } from '../../runtime/plan.ts';
-
-/** The members that are called. */
-interface AtMembers {
-  readonly clusterID: string;
-  /** Tried in this order. */
-  readonly endpoints: readonly string[];
-  /** By endpoint, the DNS name that the served certificate must have. */
-  readonly hosts: Readonly<Record<string, string>>;
-}
+import type { AtMembers, CredentialsCall } from './credentials/calls.ts';
 
 export type EtcdChange =
   | { readonly name: 'addLearner'; readonly peerURL: string }
@@ -29,23 +19,7 @@ export type EtcdCall = NamedCall &
     readonly cluster: string;
   };
 
-/** The steps that enable auth and set the root password, in this order. */
-export type RootPasswordStep = 'intendPassword' | 'makeRoot' | 'enableAuth' | 'changePassword' | 'provePassword';
-
-export interface RootPasswordCall extends NamedCall, AtMembers {
-  readonly is: 'rootPassword';
-  readonly name: RootPasswordStep;
-  readonly cluster: Identity;
-}
-
-/** The target is the Secret that is written or deleted. */
-export interface SecretCall extends NamedCall {
-  readonly is: 'secret';
-  readonly name: SecretAction | 'deleteCABundle';
-  readonly cluster: Identity;
-}
-
-export type ClusterCall = EtcdCall | RootPasswordCall | SecretCall;
+export type ClusterCall = EtcdCall | CredentialsCall;
 
 /** Every healthy voter has refused a membership change, because it counts too few of its peers as active. */
 export const UNHEALTHY_CLUSTER = 'unhealthyCluster';

@@ -18,11 +18,11 @@ import { decide } from './decide.ts';
 import { execute } from './execute.ts';
 import { isMinor } from './members-status.ts';
 import { type ClusterPorts, observe } from './observe.ts';
-import type { Observed } from './observed.ts';
+import type { Gathered } from './observed.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;
 
-export const clusterReconciler = (ports: ClusterPorts): Reconciler<Observed, EtcdClusterStatus, ClusterCall> => ({
+export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, EtcdClusterStatus, ClusterCall> => ({
   name: 'cluster',
   resource: clusterResource,
   observe: (key, signal, memory) => observe(ports, key, signal, memory),

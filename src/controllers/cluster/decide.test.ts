@@ -23,7 +23,7 @@ import type { Service } from '../../gen/kube.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clientService, headlessService, pdb } from './build.ts';
 import { decide } from './decide.ts';
-import type { EtcdView, MemberView, Observed } from './observed.ts';
+import type { EtcdView, Gathered, MemberView } from './observed.ts';
 
 const ours = <T>(object: T): Holding<T> => ({ is: 'ours', object });
 const absent = { is: 'absent' } as const;
@@ -53,9 +53,9 @@ const readyMember: MemberView = {
 const lostMember = member({ isVoter: true, conditions: [condition('Ready', 'False', 'DataLost')] });
 
 /** A cluster during the bootstrap: status recorded, both Services and the seed created. Tests state what differs. */
-function world(patch: Partial<Observed> = {}): Observed {
+function world(patch: Partial<Gathered> = {}): Gathered {
   const members = patch.members ?? [member()];
-  const seed: Observed['seed'] = members[0] ? ours(members[0].object) : absent;
+  const seed: Gathered['seed'] = members[0] ? ours(members[0].object) : absent;
   return {
     now: NOW,
     memory: NO_MEMORY,
@@ -72,11 +72,11 @@ function world(patch: Partial<Observed> = {}): Observed {
     ...patch,
   };
 }
-const formed = (patch: Partial<Observed> = {}): Observed =>
+const formed = (patch: Partial<Gathered> = {}): Gathered =>
   world({ cluster: aCluster({ status: FORMED }), members: [readyMember], etcd: answers, ...patch });
 const nothing = { services: { headless: absent, client: absent }, members: [], etcd: { is: 'notAsked' } } as const;
 
-const stepsOf = (o: Observed): readonly string[] =>
+const stepsOf = (o: Gathered): readonly string[] =>
   textsOf(decide(o), (s) => {
     if (s.do === 'create') return `create ${s.object.kind} ${s.object.metadata.name}`;
     if (s.do === 'call') return `${s.call.name} ${s.call.target}`;
@@ -93,7 +93,7 @@ const annotated = (cluster: EtcdCluster): EtcdCluster => {
 const { defaults: _d, membersNamed: _n, ...recorded } = LATCHED;
 const OTHER_NAME = 'db-x7k2p';
 const otherEntry = { ...entry, name: OTHER_NAME, peerURLs: [`http://${OTHER_NAME}.db.ns.svc:2380`] };
-function earlier(spec = {}, patch: Partial<Observed> = {}): Observed {
+function earlier(spec = {}, patch: Partial<Gathered> = {}): Gathered {
   const { replicas: _, ...observed } = targetOf(aCluster().spec, recorded);
   const made = aMember({ spec: { ...observed, ...spec } });
   const { options: _o, spread: _s, ...plain } = made.spec;
@@ -121,7 +121,7 @@ const otherMember: MemberView = {
 };
 
 describe('the rule that decides', () => {
-  test.each<[string, Observed, string, readonly string[]]>([
+  test.each<[string, Gathered, string, readonly string[]]>([
     [
       'a new cluster: everything is created in one reconcile',
       world({ ...nothing, cluster: aCluster() }),

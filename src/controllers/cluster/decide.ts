@@ -4,20 +4,27 @@ import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { type Answer, allOf, compose, firstOf } from '../../runtime/compose.ts';
 import type { NamedRule, Plan } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
-import { changeRootPassword, enableAuth, waitForAuth } from './credentials/rules/auth.ts';
-import { discardCABundles, narrowCABundle, recordCABundle } from './credentials/rules/ca-rotation.ts';
-import { requestCertificates } from './credentials/rules/cert-manager.ts';
-import { waitForCredentials, writeSecrets } from './credentials/rules/certificates.ts';
+import { decideCredentials, stateOf } from './credentials/decide.ts';
+import { credentialsFacts } from './credentials-facts.ts';
 import { eventsFor } from './events.ts';
-import { type ClusterDecision, type ClusterUpkeep, isFormed, type Observed } from './observed.ts';
+import {
+  type ClusterDecision,
+  type ClusterUpkeep,
+  type Gathered,
+  hasToken,
+  isFormed,
+  type Observed,
+} from './observed.ts';
 import { wantedChange } from './refused-changes.ts';
-import { bootstrap, discover, rebuildSeed, waitForSeed } from './rules/bootstrap.ts';
+import { restartBlockedBy } from './rollout/candidate.ts';
+import { bootstrap, discover, rebuildSeed, waitForCredentials, waitForSeed } from './rules/bootstrap.ts';
 import {
   addLearner,
   completePending,
   rebuildJoining,
   refreshJoinList,
   startNext,
+  waitForAuth,
   waitForJoining,
 } from './rules/growth.ts';
 import {
@@ -38,7 +45,7 @@ import { restart, restoreTraffic } from './rules/restart.ts';
 import { expireVolumes, otherClusterId, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { correctServices, relabel } from './rules/services.ts';
 import { deleteRemovedMember, removeLeaving, removeOrphanMember, shrink } from './rules/shrink.ts';
-import { requeueAfterMs, statusOf } from './status.ts';
+import { requeueMs, statusOf } from './status.ts';
 
 /** Membership changes that etcd checks by the connections between its members. */
 const WANTED_CHANGE = wantedChange([completePending, removeLeaving, removeOrphanMember, addLearner]);
@@ -52,7 +59,7 @@ export const STOP: Rules = [
   { name: 'nameTaken', rule: nameTaken }, // before any object of that name is used
 ];
 
-/** Every row contributes; one that fails backs off, and holds nothing else up. Where two rows write one object, the first goes first. */
+/** Every row contributes, and every row of the credentials chain; one that fails backs off, and holds nothing else up. Where two rows write one object, the first goes first. */
 export const UPKEEP: readonly NamedRule<Observed, ClusterUpkeep>[] = [
   { name: 'adoptTarget', rule: adoptTarget },
   { name: 'adoptMembers', rule: adoptMembers },
@@ -62,17 +69,12 @@ export const UPKEEP: readonly NamedRule<Observed, ClusterUpkeep>[] = [
   { name: 'recordVoters', rule: recordVoters },
   { name: 'pdb', rule: correctPdb }, // follows from the voters
   { name: 'clearAlarm', rule: clearAlarm },
-  { name: 'requestCertificates', rule: requestCertificates },
-  { name: 'writeSecrets', rule: writeSecrets },
-  { name: 'recordCABundle', rule: recordCABundle },
-  { name: 'enableAuth', rule: enableAuth },
-  { name: 'changeRootPassword', rule: changeRootPassword },
 ];
 
 /** While no cluster ID is recorded. The first answer wins, and the last row always answers. */
 export const BOOTSTRAP: Rules = [
   { name: 'pausedBeforeBootstrap', rule: pausedBeforeBootstrap },
-  { name: 'waitForCredentials', rule: waitForCredentials }, // before any Pod that mounts them
+  { name: 'waitForCredentials', rule: waitForCredentials },
   { name: 'bootstrap', rule: bootstrap },
   { name: 'rebuildSeed', rule: rebuildSeed },
   { name: 'discover', rule: discover },
@@ -96,7 +98,7 @@ export const MEMBERSHIP: Rules = [
   { name: 'rebuildJoining', rule: rebuildJoining },
   { name: 'refreshJoinList', rule: refreshJoinList },
   { name: 'startNext', rule: startNext }, // after all rules that could still change its initial cluster
-  { name: 'waitForAuth', rule: waitForAuth }, // before other members serve clients without auth
+  { name: 'waitForAuth', rule: waitForAuth },
   { name: 'addLearner', rule: addLearner }, // before promotion: after one, etcd refuses to add members for five seconds
   { name: 'promote', rule: promote },
   { name: 'waitForJoining', rule: waitForJoining },
@@ -104,9 +106,7 @@ export const MEMBERSHIP: Rules = [
 
 /** Only at rest, one disruption at a time. */
 export const MAINTENANCE: Rules = [
-  { name: 'narrowCABundle', rule: narrowCABundle },
   { name: 'restart', rule: restart },
-  { name: 'discardCABundles', rule: discardCABundles }, // after the restarts: no Pod mounts them any more
   { name: 'expireVolumes', rule: expireVolumes },
 ];
 
@@ -116,20 +116,40 @@ export const REST: Rules = [
   { name: 'steady', rule: steady },
 ];
 
-function answerOf(o: Observed): Answer<ClusterDecision> {
+/** The answer of the stages, and whether the membership is at rest. */
+function answerOf(o: Observed): Answer<ClusterDecision> & { readonly atRest: boolean } {
   const membership = isFormed(o) ? firstOf(MEMBERSHIP, o) : firstOf(BOOTSTRAP, o);
-  const isAtRest = isFormed(o) && (membership === undefined || membership.decision.atRest === true);
-  const answer = (isAtRest ? firstOf(MAINTENANCE, o) : undefined) ?? membership ?? firstOf(REST, o);
+  const atRest = isFormed(o) && (membership === undefined || membership.decision.atRest === true);
+  const answer = (atRest ? firstOf(MAINTENANCE, o) : undefined) ?? membership ?? firstOf(REST, o);
   if (!answer) throw new Error('no rule decided');
-  return answer;
+  return { ...answer, atRest };
 }
 
-export function decide(o: Observed): Plan<EtcdClusterStatus, ClusterCall> {
+export function decide(gathered: Gathered): Plan<EtcdClusterStatus, ClusterCall> {
+  const facts = credentialsFacts(gathered);
+  const o: Observed = { ...gathered, credentials: stateOf(facts) };
   const stop = firstOf(STOP, o);
-  const answer = stop ?? answerOf(o);
+  const answer = stop ? { ...stop, atRest: false } : answerOf(o);
+  const credentials = decideCredentials(
+    {
+      ...facts,
+      hasToken: hasToken(o) || answer.decision.latch?.clusterToken !== undefined,
+      atRest: answer.atRest,
+      restartBlockedBy: restartBlockedBy(o),
+    },
+    o.credentials,
+  );
   const rows = [...UPKEEP, { name: 'restoreTraffic', rule: restoreTraffic(answer.decision.restarts) }];
-  return compose(answer, stop ? [] : allOf(rows, o), o.memory, (decision, latch, tasks) => {
-    const status = statusOf(o, { message: decision.message, latch, tasks }, WANTED_CHANGE);
-    return { status, events: eventsFor(o, status), requeueAfterMs: requeueAfterMs(o, { ...decision, latch }) };
-  });
+  const upkeep = stop ? [] : [...allOf(rows, o), ...credentials.upkeep];
+  return compose<EtcdClusterStatus, ClusterCall, ClusterDecision>(
+    answer,
+    upkeep,
+    o.memory,
+    (decision, latch, tasks) => {
+      const decisions = { message: decision.message, latch, tasks, credentials };
+      const status = statusOf({ ...o, credentials: credentials.state }, decisions, WANTED_CHANGE);
+      const asked = [decision.requeueAfterMs, ...credentials.requeueAfterMs];
+      return { status, events: eventsFor(o, status), requeueAfterMs: requeueMs(o, latch, asked) };
+    },
+  );
 }

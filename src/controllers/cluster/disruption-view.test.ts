@@ -1,7 +1,17 @@
 /** Every rule asks the disruption check: random clusters, and the order of rules must not matter. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { down, type Is, id, learner, lost, name, up, world } from '../../../test/support/builders/members.ts';
+import {
+  down,
+  type Is,
+  id,
+  learner,
+  lost,
+  name,
+  up,
+  withCredentials,
+  world,
+} from '../../../test/support/builders/members.ts';
 import { clusters } from '../../../test/support/builders/members-arbitrary.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { MAINTENANCE, MEMBERSHIP } from './decide.ts';
@@ -21,7 +31,8 @@ const disrupted = (decision: ClusterDecision | undefined): readonly string[] =>
 test('whichever rule decides, at most one voter is disrupted, and a quorum of the others is healthy', () => {
   const disruptions = new Set<string>();
   fc.assert(
-    fc.property(clusters, (o) => {
+    fc.property(clusters, (gathered) => {
+      const o = withCredentials(gathered);
       const { voters } = quorumView(o);
       for (const { name: rule, rule: decide } of [...MEMBERSHIP, ...MAINTENANCE]) {
         const names = disrupted(decide(o));
@@ -42,7 +53,7 @@ test('whichever rule decides, at most one voter is disrupted, and a quorum of th
 
 describe('an EtcdMember that does not have the deletionPolicy Retain of its cluster yet', () => {
   const retained = (members: readonly Is[], replicas = members.length): Observed =>
-    world(members, { replicas, spec: { deletionPolicy: 'Retain' } });
+    withCredentials(world(members, { replicas, spec: { deletionPolicy: 'Retain' } }));
   test.each<[string, (o: Observed) => ClusterDecision | undefined, Observed]>([
     ['is not deleted to scale down', shrink, retained([up, up, up], 2)],
     [
@@ -71,17 +82,21 @@ describe('an EtcdMember that does not have the deletionPolicy Retain of its clus
 
 describe('the view', () => {
   test('has a voter at a reused address as unhealthy', () => {
-    const { voters } = quorumView(world([up, { answersAs: 1 }, up]));
+    const { voters } = quorumView(withCredentials(world([up, { answersAs: 1 }, up])));
     expect(voters.map(({ healthy }) => healthy)).toEqual([true, false, true]);
   });
 
   test('has members that etcd lists without an EtcdMember', () => {
     const o = world([up], { alsoListed: [{ id: id(8), name: '', peerURLs: ['http://x:2380'], isLearner: false }] });
-    expect(quorumView(o).voters[1]).toMatchObject({ name: 'http://x:2380', healthy: false, object: 'missing' });
+    expect(quorumView(withCredentials(o)).voters[1]).toMatchObject({
+      name: 'http://x:2380',
+      healthy: false,
+      object: 'missing',
+    });
   });
 
   test('has learners and EtcdMembers that etcd does not list as joiners', () => {
-    const { joiners } = quorumView(world([up, learner, { as: 'unlisted', ...down }]));
+    const { joiners } = quorumView(withCredentials(world([up, learner, { as: 'unlisted', ...down }])));
     expect(joiners.map((joiner) => [joiner.id, joiner.name])).toEqual([
       [id(2), name(2)],
       [undefined, name(3)],

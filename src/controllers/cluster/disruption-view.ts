@@ -7,7 +7,6 @@ import {
   type JoinerView,
   type QuorumView,
 } from '../../domain/disruption.ts';
-import { canMount, unreadableSecrets } from './credentials/certificates.ts';
 import {
   createdAt,
   desired,
@@ -41,13 +40,6 @@ const withoutObject = (entry: EtcdMemberEntry): Facts => ({
   policyRecorded: true,
 });
 
-/** A Pod that is deleted would hang in ContainerCreating when it is recreated. */
-function mountBlockedBy(o: Observed): string | undefined {
-  if (unreadableSecrets(o) !== undefined)
-    return 'its Secrets cannot be read: whether its Pod could be recreated is unknown';
-  return canMount(o) ? undefined : 'its Pod could not be recreated: certificates are missing or invalid';
-}
-
 function podBlockedBy(o: Observed, m: MemberView): string | undefined {
   const repository = m.object.spec.image?.repository;
   return repository !== undefined && !isAllowed(o.images, repository)
@@ -60,7 +52,8 @@ export const isPolicyRecorded = (o: Observed, m: MemberView): boolean =>
   o.cluster.spec.deletionPolicy !== 'Retain' || m.object.spec.deletionPolicy === 'Retain';
 
 function factsOf(o: Observed, m: MemberView): Facts {
-  const [mount, pod, backOff] = [mountBlockedBy(o), podBlockedBy(o, m), replacementBackOff(o, m)];
+  const mount = o.credentials.recreate.blockedBy;
+  const [pod, backOff] = [podBlockedBy(o, m), replacementBackOff(o, m)];
   return {
     name: nameOf(m),
     healthy: isHealthy(o, m),

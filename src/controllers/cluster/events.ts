@@ -2,7 +2,7 @@
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { changedConditions } from '../../domain/conditions.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
-import { ROTATING } from './credentials/ca-rotation.ts';
+import { ROTATING } from './credentials/state.ts';
 import type { Observed } from './observed.ts';
 import { RESTORED, RESTORING } from './restore.ts';
 

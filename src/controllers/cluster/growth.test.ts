@@ -20,12 +20,12 @@ import {
 import { remembering } from '../../../test/support/builders/plan.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import { decide } from './decide.ts';
-import type { Observed } from './observed.ts';
+import type { Gathered } from './observed.ts';
 
 const pending: Is = { as: 'unlisted', fresh: true, spec: { initialCluster: '' } };
 
 describe('while a cluster grows, the rule that decides', () => {
-  test.each<[string, Observed, string, readonly string[]]>([
+  test.each<[string, Gathered, string, readonly string[]]>([
     [
       'one of three members: a learner is added',
       world([up], { replicas: 3 }),
@@ -262,7 +262,7 @@ test.each<[string, Is, boolean]>([
 });
 
 test('adding a member is an Event only when all voters are being deleted', () => {
-  const reasons = (o: Observed): readonly string[] => decide(o).events.map(({ reason }) => reason);
+  const reasons = (o: Gathered): readonly string[] => decide(o).events.map(({ reason }) => reason);
   expect(reasons(world([{ leaving: true }]))).toContain('AllMembersDeleted');
   expect(reasons(world([up], { replicas: 3 }))).not.toContain('AllMembersDeleted');
 });

@@ -3,23 +3,23 @@ import { describe, expect, test } from 'vitest';
 import { down, type Is, lost, name, stepsOf, unreachable, up, world } from '../../../test/support/builders/members.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import { decide } from './decide.ts';
-import type { MemberView, Observed } from './observed.ts';
+import type { Gathered, MemberView } from './observed.ts';
 
 const invalid: Is = { down: true, evidence: EVIDENCE.dataInvalid };
 const volumeLost: Is = { down: true, evidence: EVIDENCE.volumeLost };
 const full: Is = { down: true, evidence: EVIDENCE.volumeFull };
 const nodeLost: Is = { down: true, evidence: EVIDENCE.nodeLost };
 const memory: Is = { ...lost, spec: { storage: { size: '64Mi', medium: 'Memory' } } };
-const unanswered = (...members: readonly Is[]): Observed => world(members, { etcd: unreachable, replicas: 3 });
+const unanswered = (...members: readonly Is[]): Gathered => world(members, { etcd: unreachable, replicas: 3 });
 const absent = { is: 'absent' } as const;
-const bare = (o: Observed): Observed => ({ ...o, services: { headless: absent, client: absent }, pdb: absent });
-const responding = (o: Observed, n: number): Observed => {
+const bare = (o: Gathered): Gathered => ({ ...o, services: { headless: absent, client: absent }, pdb: absent });
+const responding = (o: Gathered, n: number): Gathered => {
   const { self } = world([up, up, up]).members[n - 1] ?? {};
   return { ...o, members: o.members.map((m, i): MemberView => (i === n - 1 ? { ...m, self } : m)) };
 };
 
 describe('the rule that decides, without any step', () => {
-  test.each<[string, Observed, string]>([
+  test.each<[string, Gathered, string]>([
     ['the PVC of every member is deleted', unanswered(lost, lost, lost), 'allMembersLost'],
     ['some PVCs are deleted, and some volumes are lost', unanswered(lost, volumeLost, lost), 'allMembersLost'],
     ['no EtcdMember is left', unanswered(), 'allMembersLost'],
@@ -46,11 +46,11 @@ describe('the rule that decides, without any step', () => {
   });
 });
 
-const reasonsOf = (o: Observed) =>
+const reasonsOf = (o: Gathered) =>
   decide(o)
     .status.conditions?.slice(0, 3)
     .map((c) => `${c.type}=${c.status}/${c.reason}`);
-const messageOf = (o: Observed): string | undefined => decide(o).status.conditions?.[0]?.message;
+const messageOf = (o: Gathered): string | undefined => decide(o).status.conditions?.[0]?.message;
 const NEVER = 'The operator never bootstraps an empty replacement.';
 
 test('all three conditions have the reason', () => {
@@ -61,7 +61,7 @@ test('all three conditions have the reason', () => {
   ]);
 });
 
-test.each<[string, Observed, string]>([
+test.each<[string, Gathered, string]>([
   [
     'names what is lost',
     unanswered(lost, memory, volumeLost),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { aCluster, aMember, FORMED, MEMBER_ID, NOW, SEED_NAME } from '../../../test/support/builders/builders.ts';
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
 import { coarsePercent, coarseSize, isMinor, membersStatus } from './members-status.ts';
-import type { MemberView, Observed, SelfReport } from './observed.ts';
+import type { Gathered, MemberView, SelfReport } from './observed.ts';
 
 const MI = 1024 ** 2;
 
@@ -62,8 +62,8 @@ function entryAfter(before: MemberEntry, ready: boolean, self?: SelfReport): Mem
   const object = aMember({ status: { memberID: MEMBER_ID } });
   const member: MemberView = { object, pod: { is: 'present', ready, maxLearners: 8 }, self };
   const cluster = aCluster({ status: { ...FORMED, members: [before] } });
-  const o: Partial<Observed> = { now: NOW, cluster, members: [member], etcd: { is: 'notAsked' } };
-  return membersStatus(o as Observed, LATER).members?.[0];
+  const o: Partial<Gathered> = { now: NOW, cluster, members: [member], etcd: { is: 'notAsked' } };
+  return membersStatus(o as Gathered, LATER).members?.[0];
 }
 
 test.each<[string, MemberEntry | undefined, Partial<MemberEntry>]>([

@@ -4,6 +4,7 @@ import { messagesOnly } from '../../domain/conditions.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { READINESS_PROBED_WITHIN_MS } from '../../domain/timing.ts';
 import {
+  type ClusterFacts,
   entriesOf,
   entryOf,
   isNotBeingDeleted,
@@ -11,7 +12,6 @@ import {
   isVoter,
   type MemberView,
   nameOf,
-  type Observed,
   participates,
   type SelfReport,
   wanted,
@@ -104,17 +104,17 @@ const lowest = (versions: readonly string[]): string | undefined =>
   })[0];
 
 /** By etcd's member list, or else as last recorded in `status.isVoter`. */
-export const voterCount = (o: Observed): number =>
+export const voterCount = (o: ClusterFacts): number =>
   entriesOf(o) ? votersOf(o).length : o.members.filter((m) => isVoter(m)).length;
 
 /** A partitioned member reports an old leader for a while; the report with the highest term is right. */
-const newestLeader = (o: Observed): string | undefined =>
+const newestLeader = (o: ClusterFacts): string | undefined =>
   o.members
     .flatMap(({ self }) => (self?.leader === undefined ? [] : [{ leader: self.leader, term: self.term }]))
     .sort((a, b) => b.term - a.term)[0]?.leader;
 
 /** A learner is not ready before it is promoted, so a slow one is probed only after that. */
-function votesSince(o: Observed, m: MemberView): number {
+function votesSince(o: ClusterFacts, m: MemberView): number {
   const known = o.cluster.status?.members?.find((each) => each.name === nameOf(m));
   return known?.role === 'learner' ? o.now : Date.parse(known?.since ?? '') || 0;
 }
@@ -123,7 +123,7 @@ function votesSince(o: Observed, m: MemberView): number {
  * Its etcd serves and votes, but the kubelet has not probed it yet or `status.isVoter` is not written yet. Without this, a growing
  * cluster would report a lost quorum.
  */
-const hasJustStarted = (o: Observed, m: MemberView): boolean =>
+const hasJustStarted = (o: ClusterFacts, m: MemberView): boolean =>
   isNotBeingDeleted(m) &&
   entryOf(o, m)?.isLearner === false &&
   (isHealthy(o, m) || (!m.self && participates(o, m))) &&
@@ -131,13 +131,13 @@ const hasJustStarted = (o: Observed, m: MemberView): boolean =>
   (m.pod.ready || o.now - Math.max(m.pod.runningSince ?? 0, votesSince(o, m)) < READINESS_PROBED_WITHIN_MS);
 
 /** The client Service routes to it: it is ready, or being deleted with a Pod that is still ready. */
-export const isReached = (o: Observed, m: MemberView): boolean => {
+export const isReached = (o: ClusterFacts, m: MemberView): boolean => {
   const leaves = !isNotBeingDeleted(m) && entryOf(o, m)?.isLearner === false && isHealthy(o, m);
   return isReadyVoter(m) || (leaves && m.pod.is === 'present' && m.pod.ready);
 };
 
 /** Voters that the client Service routes to, and those that have just started. */
-export const servingVoters = (o: Observed): number =>
+export const servingVoters = (o: ClusterFacts): number =>
   o.members.filter((m) => isReached(o, m) || hasJustStarted(o, m)).length;
 
 const FIELDS = ['members', 'leader', 'version', 'updatedMembers', 'quorum'] as const;
@@ -148,7 +148,7 @@ export const isMinor = (before: EtcdClusterStatus, after: EtcdClusterStatus): bo
   messagesOnly(before, after, FIELDS);
 
 /** Fields are absent if no member reported them in this reconcile. */
-export function membersStatus(o: Observed, now: string): MembersStatus {
+export function membersStatus(o: ClusterFacts, now: string): MembersStatus {
   const before = o.cluster.status?.members ?? [];
   const leaderId = newestLeader(o);
   const members = o.members.map((m) => {

@@ -23,9 +23,9 @@ import { QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
 import { pdb } from './build.ts';
 import type { EtcdCall } from './calls.ts';
 import { decide } from './decide.ts';
-import type { Observed } from './observed.ts';
+import type { Gathered } from './observed.ts';
 
-const withPdb = (o: Observed, minAvailable: number): Observed => ({
+const withPdb = (o: Gathered, minAvailable: number): Gathered => ({
   ...o,
   pdb: { is: 'ours', object: pdb(o.cluster, minAvailable) },
 });
@@ -35,7 +35,7 @@ const keeping = (kept: {
   readonly days: number;
   readonly ageDays?: number;
   readonly deleting?: boolean;
-}): Observed => ({
+}): Gathered => ({
   ...world([up, up, up]),
   quarantined: [
     {
@@ -54,13 +54,13 @@ const keeping = (kept: {
 });
 
 /** This id responds at the address of this member. */
-const answeringAs = (o: Observed, n: number, answersAs: string): Observed => ({
+const answeringAs = (o: Gathered, n: number, answersAs: string): Gathered => ({
   ...o,
   members: o.members.map((m, i) => (i === n - 1 ? { ...m, answersAs } : m)),
 });
 
 describe('the rule that decides', () => {
-  test.each<[string, Observed, string, readonly string[]]>([
+  test.each<[string, Gathered, string, readonly string[]]>([
     ['all members are healthy', world([up, up, up]), 'steady', []],
     // shrinking
     [
@@ -387,7 +387,7 @@ describe('the rule that decides', () => {
   });
 });
 
-const callOf = (o: Observed): EtcdCall | undefined => {
+const callOf = (o: Gathered): EtcdCall | undefined => {
   const [step] = decide(o).steps;
   return step?.do === 'call' ? (step.call as EtcdCall) : undefined;
 };

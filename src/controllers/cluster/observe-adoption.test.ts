@@ -20,11 +20,11 @@ import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clientService, headlessService, pdb } from './build.ts';
 import { decide } from './decide.ts';
 import { observe } from './observe.ts';
-import { type Observed, seedName } from './observed.ts';
+import { type Gathered, seedName } from './observed.ts';
 
 const { signal } = new AbortController();
 
-async function observed(world: ModelWorld): Promise<Observed> {
+async function observed(world: ModelWorld): Promise<Gathered> {
   const found = await observe(world, 'ns/db', signal, NO_MEMORY);
   if (!found) throw new Error('there is no cluster');
   return found;
@@ -37,7 +37,7 @@ const unowned = (world: ModelWorld, n: number, clusterToken = tokenOf(world)): E
   const { ownerReferences: _, ...metadata } = made.metadata;
   return { ...made, metadata: { ...metadata, labels: memberLabels('db', nameOf(n)) } };
 };
-const namesIn = (o: Observed): readonly string[] =>
+const namesIn = (o: Gathered): readonly string[] =>
   o.members.map(({ object }) => object.metadata.name ?? '').toSorted();
 const forget = (world: ModelWorld, ...numbers: readonly number[]): void => {
   for (const n of numbers) world.members.apply(ALL_NAMESPACES, { type: 'delete', object: member(n) });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { aMember, aPod, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
+import { aCluster, aMember, aPod, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
 import { DRAINING_ANNOTATION, OLD_DRAINING_ANNOTATION } from '../../api/names.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { viewOf } from './observe-members.ts';
@@ -8,6 +8,7 @@ import type { PodView } from './observed.ts';
 const viewed = (pod: Pod | undefined): PodView =>
   viewOf(
     { pods: { get: () => pod }, volumes: { get: () => undefined } } as unknown as Parameters<typeof viewOf>[0],
+    aCluster(),
     aMember(),
   ).pod;
 const FRESH = {

@@ -1,4 +1,5 @@
 /** Members from the cache: EtcdMembers, their Pods and PVCs. */
+import { mountIn } from '../../access/evaluate/mounts.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, drainingSince, volumeClaimName } from '../../api/names.ts';
@@ -9,7 +10,6 @@ import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
-import { tlsOf } from './credentials/observe-served-certificates.ts';
 import { evidence, isNotBeingDeleted, type MemberView, type PodView } from './observed.ts';
 import { restoreOf } from './restore.ts';
 
@@ -24,15 +24,19 @@ export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly
   return ports.members
     .byIndex(namespace, CLUSTER_LABEL, name)
     .filter((m) => isMemberOf(m, cluster))
-    .map((object) => viewOf(ports, object));
+    .map((object) => viewOf(ports, cluster, object));
 }
 
-export const viewOf = (ports: Pick<MemberStores, 'pods' | 'volumes'>, object: EtcdMember): MemberView => {
+export const viewOf = (
+  ports: Pick<MemberStores, 'pods' | 'volumes'>,
+  cluster: EtcdCluster,
+  object: EtcdMember,
+): MemberView => {
   const { namespace = '', name = '' } = object.metadata;
   const pvc = ports.volumes.get(refKey({ namespace, name: volumeClaimName(name) }));
   return {
     object,
-    pod: podView(ports.pods.get(refKey({ namespace, name })), object),
+    pod: podView(ports.pods.get(refKey({ namespace, name })), cluster, object),
     ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating' }),
   };
 };
@@ -56,13 +60,14 @@ export const withFreshEvidence = <View extends MemberView>(
   );
 
 /** Only a Pod that this EtcdMember controls: a foreign Pod can have the same name. */
-function podView(pod: Pod | undefined, member: EtcdMember): PodView {
+function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember): PodView {
   if (!pod || controllerOf(pod)?.uid !== member.metadata.uid) return { is: 'absent' };
   const { podIP, startTime, containerStatuses } = pod.status ?? {};
   const container = containerStatuses?.find((c) => c.name === 'etcd');
   const running = container?.state?.running?.startedAt;
   const draining = drainingSince(pod.metadata.annotations);
   const restore = restoreOf(pod);
+  const [client, peer] = [mountIn(pod, 'client', cluster), mountIn(pod, 'peer', cluster)];
   return {
     is: 'present',
     ...(pod.metadata.uid !== undefined && { uid: pod.metadata.uid }),
@@ -75,7 +80,7 @@ function podView(pod: Pod | undefined, member: EtcdMember): PodView {
     maxLearners: maxLearnersOf(pod),
     ...(draining !== undefined && { drainingSince: Date.parse(draining) || 0 }),
     ...(restore && { restore }),
-    ...tlsOf(pod),
+    ...((client || peer) && { tls: { ...(client && { client }), ...(peer && { peer }) } }),
   };
 }
 

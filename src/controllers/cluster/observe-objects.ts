@@ -2,13 +2,14 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { pdbName } from '../../api/names.ts';
 import { holding, identity } from '../../domain/ownership.ts';
+import type { ReadHolding } from '../../domain/unread.ts';
 import type { PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/object.ts';
 import { podDisruptionBudgets, services } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
-import { type ReadHolding, wantsPdb } from './observed.ts';
+import { wantsPdb } from './observed.ts';
 
 interface ObjectPorts {
   readonly client: Pick<Client, 'get'>;

@@ -24,16 +24,16 @@ import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
 import { observe } from './observe.ts';
-import type { Observed } from './observed.ts';
+import type { Gathered } from './observed.ts';
 
 const { signal } = new AbortController();
 
-async function observed(world: ModelWorld): Promise<Observed> {
+async function observed(world: ModelWorld): Promise<Gathered> {
   const found = await observe(world, 'ns/db', signal, NO_MEMORY);
   if (!found) throw new Error('there is no cluster');
   return found;
 }
-const selves = (o: Observed) => o.members.map((m) => m.self);
+const selves = (o: Gathered) => o.members.map((m) => m.self);
 
 test('a healthy cluster is observed completely', async () => {
   const world = modelWorld();

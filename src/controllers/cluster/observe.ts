@@ -1,6 +1,5 @@
 /** Observes one cluster: Kubernetes objects from the cache, etcd by requests to its members. */
 
-import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
@@ -13,7 +12,6 @@ import {
   QUARANTINE_LABEL,
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
-import type { Certificate } from '../../domain/cert-manager.ts';
 import { controllerOf, holding, identity, isMemberOf } from '../../domain/ownership.ts';
 import { ASK_TIMEOUT_MS, HASH_TIMEOUT_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
@@ -24,31 +22,23 @@ import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '.
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
-import type { KeySource } from '../../pki/issue.ts';
 import { REFUSED_AGAIN_MS } from '../../runtime/failures.ts';
 import type { Memory } from '../../runtime/plan.ts';
 import { UNHEALTHY_CLUSTER } from './calls.ts';
 import { requestedNeeds } from './credentials/cert-manager-requests.ts';
-import type { RootPorts } from './credentials/execute-root-password.ts';
-import { type AskedAuth, askAuth } from './credentials/observe-auth.ts';
-import { observeIssuance } from './credentials/observe-cert-manager.ts';
-import { observeServedCertificates } from './credentials/observe-served-certificates.ts';
+import { type CredentialsPorts, observeCredentials } from './credentials/observe.ts';
 import { endpointsOf, hostsOf } from './etcd-calls.ts';
 import type { ChangePorts } from './execute-etcd-call.ts';
 import { memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
 import { observePdb, observeService } from './observe-objects.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
-import { type EtcdView, isInconsistent, type MemberView, type Observed, seedName, wantsPdb } from './observed.ts';
+import { type EtcdView, type Gathered, isInconsistent, type MemberView, seedName, wantsPdb } from './observed.ts';
 
-export interface ClusterPorts {
+export interface ClusterPorts extends CredentialsPorts {
   readonly client: Client;
-  readonly etcd: EtcdPort &
-    ChangePorts & {
-      readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'>;
-      readonly auth: AskedAuth & RootPorts['etcd']['auth'];
-    };
-  readonly now: () => number;
-  readonly clusters: Store<EtcdCluster>;
+  readonly etcd: CredentialsPorts['etcd'] &
+    EtcdPort &
+    ChangePorts & { readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'> };
   readonly members: Store<EtcdMember>;
   readonly services: Store<Service>;
   readonly pods: Store<Pod>;
@@ -56,11 +46,7 @@ export interface ClusterPorts {
   readonly volumes: Store<PersistentVolumeClaim>;
   /** Indexed by cluster. */
   readonly schedules: Store<EtcdSnapshotSchedule>;
-  /** Watched once a cluster requests certificates from cert-manager. */
-  readonly certificates: Store<Certificate>;
   readonly images: ImagePolicy;
-  readonly credentials: SecretCache;
-  readonly entropy: KeySource;
 }
 
 export async function observe(
@@ -68,30 +54,29 @@ export async function observe(
   key: string,
   signal: AbortSignal,
   memory: Memory,
-): Promise<Observed | undefined> {
+): Promise<Gathered | undefined> {
   const cluster = await presentCluster(ports, key, signal);
   if (!cluster) return undefined;
   const { name, namespace, uid } = identity(cluster);
   const found = memberViews(ports, cluster);
   ports.etcd.retain(key, found.flatMap(endpointsOf));
-  const certificates = await ports.credentials.view(cluster);
-  const password = await ports.credentials.password(cluster);
   const hosts = hostsOf(found);
   const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
   const requests = { etcd: ports.etcd, access, signal };
-  const [headless, client, pdb, list, answered, issuance] = await Promise.all([
+  const [headless, client, pdb, list, answered] = await Promise.all([
     observeService(ports, cluster, headlessServiceName(name), signal),
     observeService(ports, cluster, clientServiceName(name), signal),
     observePdb(ports, cluster, signal),
     askEtcd(requests, found),
     askEach(requests, cluster, found),
-    observeIssuance(ports, cluster, ports.credentials.domain, signal),
   ]);
   const listed = list.is === 'answers' ? list.view : list;
   const uncached = await listUncachedMembers(ports, cluster, answered, listed, signal);
-  const views = [...answered, ...uncached.map((object) => viewOf(ports, object))];
+  const views = [...answered, ...uncached.map((object) => viewOf(ports, cluster, object))];
   const members = await withFreshEvidence(ports, await withHashes(requests, views), signal);
   const etcd = await etcdView(requests, cluster, members, list);
+  const ask = list.is === 'answers' ? { endpoint: list.from, timeoutMs: ASK_TIMEOUT_MS, signal, access } : undefined;
+  const credentials = await observeCredentials(ports, cluster, members, ask, signal);
   // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.
   if (list.is === 'authRejected') ports.credentials.forget(key);
   const volumes = [...ports.volumes.byIndex(namespace, CLUSTER_LABEL, name)];
@@ -113,18 +98,12 @@ export async function observe(
     ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
     images: ports.images,
     schedules: ports.schedules.byIndex(namespace, BY_CLUSTER, name),
-    ...issuance,
-    password,
-    certificates: {
-      ...certificates,
-      // While Secrets cannot be read, served certificates are not recorded, and the request could block on another read.
-      ...(certificates.unreadable ? {} : await observeServedCertificates(ports.credentials, cluster, members)),
-    },
+    ...credentials,
   };
 }
 
 /** Since when etcd has refused the same change. An old refusal is ignored: it does not describe the current state. */
-const refusedSince = ({ failures }: Memory, now: number): Pick<Observed, 'refusedSince'> => {
+const refusedSince = ({ failures }: Memory, now: number): Pick<Gathered, 'refusedSince'> => {
   const refusal = failures.find(({ kind, at }) => kind?.startsWith(UNHEALTHY_CLUSTER) && now - at < REFUSED_AGAIN_MS);
   return refusal ? { refusedSince: refusal.since } : {};
 };
@@ -236,7 +215,7 @@ async function lacksVersion(
   return !answer.ok && answer.error.kind === 'busy';
 }
 
-/** The member list, with the cluster version and the auth state where a rule needs them. */
+/** The member list, with the cluster version where a rule needs it. */
 async function etcdView(
   requests: Requests,
   cluster: EtcdCluster,
@@ -245,8 +224,7 @@ async function etcdView(
 ): Promise<EtcdView> {
   if (list.is !== 'answers') return list;
   const unversioned = await lacksVersion(requests, cluster, members, list);
-  const auth = await askAuth(requests.etcd, cluster, { ...requests, endpoint: list.from, timeoutMs: ASK_TIMEOUT_MS });
-  return { ...list.view, ...(unversioned && { unversioned }), ...auth, alarms: alarmsOf(members) };
+  return { ...list.view, ...(unversioned && { unversioned }), alarms: alarmsOf(members) };
 }
 
 /** Voters with a ready Pod are the most likely to return a linearizable member list. */

@@ -1,6 +1,6 @@
 /** The observed state of one EtcdCluster that rules decide on, and the predicates that they share. */
 
-import type { CertificatesView, Mount, PasswordView } from '../../access/evaluate/view.ts';
+import type { Mount } from '../../access/evaluate/view.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from '../../api/etcd-cluster-status.ts';
@@ -8,13 +8,15 @@ import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { clientServiceName, type EtcdPortName, headlessServiceName, memberName, pdbName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
-import type { Certificate, CertificateRequest } from '../../domain/cert-manager.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
+import { type ReadHolding, unreadObject } from '../../domain/unread.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import type { Decision, Memory, Upkeep } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
+import type { CredentialsLatch, GatheredCredentials } from './credentials/observed.ts';
+import type { CredentialsState } from './credentials/state.ts';
 import type { RestoreView } from './restore.ts';
 
 /** The fields of a member's Pod that the cluster controller reads. */
@@ -87,8 +89,6 @@ export type EtcdView =
       readonly members: readonly EtcdMemberEntry[];
       /** The members have not agreed on a cluster version yet. Asked only where that keeps another member from joining. */
       readonly unversioned?: boolean;
-      /** `on`: auth is enabled and the operator is authenticated as root; `required`: auth is enabled and the operator is not authenticated. Asked only where a rule needs it. */
-      readonly auth?: 'off' | 'on' | 'required';
       /** Alarms of all members, including members that were removed. */
       readonly alarms: readonly { readonly id: string; readonly alarm: string }[];
     };
@@ -97,25 +97,7 @@ export type EtcdView =
 export const etcdError = ({ etcd }: { readonly etcd: EtcdView }): string | undefined =>
   etcd.is === 'answers' || etcd.is === 'notAsked' ? undefined : etcd.message;
 
-/** An object that is read by name; `unknown` when the read failed, so that the cluster controller neither creates nor patches it. */
-export type ReadHolding<T> = Holding<T> | { readonly is: 'unknown'; readonly message: string };
-
-/** The Certificates that the cluster requests from cert-manager, and their state. */
-export type Issuance =
-  /** The CRDs of cert-manager are not installed. */
-  | { readonly is: 'missing' }
-  /** The cache of Certificates has not synced yet. */
-  | { readonly is: 'unknown' }
-  | { readonly is: 'there'; readonly certificates: readonly CertificateHolding[] };
-
-export interface CertificateHolding {
-  readonly wanted: Certificate;
-  readonly holding: ReadHolding<Certificate>;
-  /** The pending CertificateRequest; read only while a Certificate is being issued. */
-  readonly request?: CertificateRequest;
-}
-
-export interface Observed {
+export interface ClusterFacts {
   /** Milliseconds since 1970. */
   readonly now: number;
   /** Steps of earlier reconciles that failed, were refused or had no lasting effect. */
@@ -137,17 +119,23 @@ export interface Observed {
   readonly leftVolumes?: readonly string[];
   /** The image repositories that the administrator allows. */
   readonly images: ImagePolicy;
-  readonly certificates: CertificatesView;
-  /** Set only for clusters that request certificates from cert-manager. */
-  readonly issuance?: Issuance;
   /** The EtcdSnapshotSchedules of this cluster. */
   readonly schedules: readonly EtcdSnapshotSchedule[];
-  /** The root password, if the spec enables auth. */
-  readonly password?: PasswordView | undefined;
 }
 
+/** What `observe` returns. */
+export type Gathered = ClusterFacts & GatheredCredentials;
+
+/** What rules decide on: of credentials only the answer of their chain. */
+export interface Observed extends ClusterFacts {
+  readonly credentials: CredentialsState;
+}
+
+/** Without the fields that only the credentials chain latches. */
+type OwnLatch = Omit<EtcdClusterStatus, keyof CredentialsLatch>;
+
 /** What a rule returns; `undefined` means that it does not apply. */
-export type ClusterDecision = Decision<EtcdClusterStatus, ClusterCall> & {
+export type ClusterDecision = Decision<OwnLatch, ClusterCall> & {
   /** No membership change is under way although the rule decided: maintenance need not wait. */
   readonly atRest?: boolean;
   /** The member that it restarts: it stays out of the client Service. */
@@ -155,7 +143,7 @@ export type ClusterDecision = Decision<EtcdClusterStatus, ClusterCall> & {
 };
 export type Decided = ClusterDecision | undefined;
 /** What a row of upkeep returns. */
-export type ClusterUpkeep = Upkeep<EtcdClusterStatus, ClusterCall>;
+export type ClusterUpkeep = Upkeep<OwnLatch, ClusterCall>;
 export type Contributed = ClusterUpkeep | undefined;
 
 /** The seed has the first member number of a cluster. */
@@ -166,14 +154,11 @@ export const seedName = (cluster: EtcdCluster): string => {
   return memberName(name, uid, SEED);
 };
 
-export const isFormed = (o: Observed): boolean => o.cluster.status?.clusterID !== undefined;
+export const isFormed = (o: ClusterFacts): boolean => o.cluster.status?.clusterID !== undefined;
 /** The token is latched before anything is created: without it, the cluster may have been deleted already. */
-export const hasToken = (o: Observed): boolean => o.cluster.status?.clusterToken !== undefined;
-export const wanted = (o: Observed): Target => targetOf(o.cluster.spec, o.cluster.status);
-export const desired = (o: Observed): number => wanted(o).replicas;
-
-/** Not bootstrapped, and not to be: nothing is created or issued for it. */
-export const isNotStarted = (o: Observed): boolean => !isFormed(o) && desired(o) === 0;
+export const hasToken = (o: ClusterFacts): boolean => o.cluster.status?.clusterToken !== undefined;
+export const wanted = (o: ClusterFacts): Target => targetOf(o.cluster.spec, o.cluster.status);
+export const desired = (o: ClusterFacts): number => wanted(o).replicas;
 
 export const nameOf = (m: MemberView): string => m.object.metadata.name ?? '';
 export const createdAt = (m: MemberView): number => Date.parse(m.object.metadata.creationTimestamp ?? '');
@@ -204,10 +189,10 @@ export const hasNoReadableData = (m: MemberView): boolean =>
   m.self === undefined && NO_READABLE_DATA.includes(evidence(m)?.reason ?? '');
 export const hasNoData = (m: MemberView): boolean =>
   hasNoReadableData(m) && NO_DATA.includes(evidence(m)?.reason ?? '');
-export const brokenMembers = (o: Observed): number => o.members.filter((m) => evidence(m) !== undefined).length;
+export const brokenMembers = (o: ClusterFacts): number => o.members.filter((m) => evidence(m) !== undefined).length;
 
 /** etcd's member list, used only when it has the recorded cluster ID: another cluster may have taken over the address. */
-export const entriesOf = (o: Observed): readonly EtcdMemberEntry[] | undefined =>
+export const entriesOf = (o: ClusterFacts): readonly EtcdMemberEntry[] | undefined =>
   o.etcd.is === 'answers' && o.etcd.clusterID === o.cluster.status?.clusterID ? o.etcd.members : undefined;
 
 /** Whether an entry of etcd's member list is this member. A member that never started has no name in the list. */
@@ -216,16 +201,16 @@ export const isEntryOf = (entry: EtcdMemberEntry, member: EtcdMember): boolean =
   if (id !== undefined) return entry.id === id;
   return entry.name === member.metadata.name || entry.peerURLs.includes(addedPeerURL(member));
 };
-export const entryOf = (o: Observed, m: MemberView): EtcdMemberEntry | undefined =>
+export const entryOf = (o: ClusterFacts, m: MemberView): EtcdMemberEntry | undefined =>
   entriesOf(o)?.find((entry) => isEntryOf(entry, m.object));
-export const memberOf = (o: Observed, entry: EtcdMemberEntry): MemberView | undefined =>
+export const memberOf = (o: ClusterFacts, entry: EtcdMemberEntry): MemberView | undefined =>
   o.members.find((m) => isEntryOf(entry, m.object));
 
 /**
  * Its etcd has published its name and has run since. It votes and replicates although it may not respond for seconds: if its
  * name came with a raft snapshot, etcd 3.6 publishes it a second time before it serves.
  */
-export const participates = (o: Observed, m: MemberView): boolean => {
+export const participates = (o: ClusterFacts, m: MemberView): boolean => {
   const runs = m.pod.is === 'present' && m.pod.runningSince !== undefined && m.pod.restarted !== true;
   return runs && isNotBeingDeleted(m) && !hasJoined(m) && (entryOf(o, m)?.name ?? '') !== '';
 };
@@ -233,7 +218,7 @@ export const participates = (o: Observed, m: MemberView): boolean => {
 export const wantsPdb = (cluster: EtcdCluster): boolean => cluster.spec.podDisruptionBudget?.enabled !== false;
 
 /** Object names that this cluster needs and that another owner has, each as a sentence. */
-export function conflicts(o: Observed): readonly string[] {
+export function conflicts(o: ClusterFacts): readonly string[] {
   const { name } = identity(o.cluster);
   const held = (kind: string, object: string, holding: ReadHolding<unknown>): readonly string[] =>
     holding.is === 'foreign' ? [`${kind} ${object} exists and belongs to ${holding.owner}`] : [];
@@ -246,21 +231,17 @@ export function conflicts(o: Observed): readonly string[] {
 }
 
 /** Objects that could not be read, each as a sentence: whether they match the spec is unknown. */
-export function unreadableObjects(o: Observed): readonly string[] {
-  const { name } = identity(o.cluster);
-  const unread = (kind: string, object: string, holding: ReadHolding<unknown>): readonly string[] =>
-    holding.is === 'unknown' ? [`${kind} ${object} cannot be read: ${holding.message}`] : [];
-  const requested = o.issuance?.is === 'there' ? o.issuance.certificates : [];
+export function unreadableObjects({ cluster, services, pdb }: ClusterFacts): readonly string[] {
+  const { name } = identity(cluster);
   return [
-    ...unread('Service', headlessServiceName(name), o.services.headless),
-    ...unread('Service', clientServiceName(name), o.services.client),
-    ...unread('PodDisruptionBudget', pdbName(name), o.pdb),
-    ...requested.flatMap(({ wanted, holding }) => unread('Certificate', wanted.metadata.name ?? '', holding)),
+    ...unreadObject('Service', headlessServiceName(name), services.headless),
+    ...unreadObject('Service', clientServiceName(name), services.client),
+    ...unreadObject('PodDisruptionBudget', pdbName(name), pdb),
   ];
 }
 
 /** The message when a member responds with another cluster ID than the recorded one, or `undefined`. */
-export function clusterIdMismatch(o: Observed): string | undefined {
+export function clusterIdMismatch(o: ClusterFacts): string | undefined {
   const ours = o.cluster.status?.clusterID;
   return ours === undefined || o.etcd.is !== 'answers' || o.etcd.clusterID === ours
     ? undefined

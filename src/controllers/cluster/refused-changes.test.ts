@@ -9,7 +9,7 @@ import { findCondition } from '../../domain/conditions.ts';
 import { iso } from '../../lib/time.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
 import { decide } from './decide.ts';
-import type { MemberView, Observed } from './observed.ts';
+import type { Gathered, MemberView } from './observed.ts';
 
 const MINUTE = 60_000;
 const ADD = `add ${name(10)}`;
@@ -23,7 +23,7 @@ interface More {
 }
 
 /** A cluster whose voters have refused to add a member for a while. */
-function refused(members: readonly Is[], { refusedMs = MINUTE, record, ...more }: More = {}): Observed {
+function refused(members: readonly Is[], { refusedMs = MINUTE, record, ...more }: More = {}): Gathered {
   const o = world(members, {
     replicas: members.length + 1,
     ...more,
@@ -38,18 +38,18 @@ function refused(members: readonly Is[], { refusedMs = MINUTE, record, ...more }
   };
 }
 /** The last step succeeded: etcd refuses nothing now. */
-function unrefused(o: Observed): Observed {
+function unrefused(o: Gathered): Gathered {
   const { refusedSince: _, ...rest } = o;
   return { ...rest, memory: NO_MEMORY };
 }
 const changedPod = (m: MemberView, change: object): MemberView =>
   m.pod.is === 'present' ? { ...m, pod: { ...m.pod, ...change } } : m;
-const changed = (o: Observed, n: number, change: (m: MemberView) => MemberView): Observed => ({
+const changed = (o: Gathered, n: number, change: (m: MemberView) => MemberView): Gathered => ({
   ...o,
   members: o.members.map((m, i) => (i === n - 1 ? change(m) : m)),
 });
 /** Out of the client Service for long enough. */
-const drained = (o: Observed, n: number): Observed =>
+const drained = (o: Gathered, n: number): Gathered =>
   changed(o, n, (m) => changedPod(m, { drainingSince: o.now - 5_000 }));
 const restart = (n: number, secondsAgo: number, pod = 'earlier') => ({
   member: name(n),
@@ -64,14 +64,14 @@ const done = (...members: readonly number[]): Record => ({
 });
 const memory: Is = { spec: { storage: { size: '1Gi', medium: 'Memory' } } };
 const outOfService = (n: number): string => `out of the Service: ${name(n)}`;
-const acts = (o: Observed): readonly string[] =>
+const acts = (o: Gathered): readonly string[] =>
   stepsOf(o).map((step) => {
     const [, member, role] = /patch (\S+) .*role":(null|"voter")/.exec(step) ?? [];
     if (role === undefined) return step;
     return `${role === 'null' ? 'out of' : 'back into'} the Service: ${member}`;
   });
 
-const unreadable = (o: Observed): Observed => ({
+const unreadable = (o: Gathered): Gathered => ({
   ...o,
   certificates: {
     ...o.certificates,
@@ -81,7 +81,7 @@ const unreadable = (o: Observed): Observed => ({
 const adds = [`addLearner ${name(10)}`];
 
 describe('the member that is restarted', () => {
-  test.each<[string, Observed, readonly string[]]>([
+  test.each<[string, Gathered, readonly string[]]>([
     ['is a follower, taken out of the client Service first', refused([up, up, up]), [outOfService(2)]],
     ['is none before a minute', refused([up, up, up], { refusedMs: MINUTE - 1 }), adds],
     ['is none when nothing is refused', unrefused(refused([up, up, up])), adds],
@@ -243,13 +243,13 @@ describe('the member that is restarted', () => {
 });
 
 describe('the conditions', () => {
-  const conditionOf = (o: Observed, type: string): string => {
+  const conditionOf = (o: Gathered, type: string): string => {
     const found = findCondition(decide(o).status.conditions, type);
     return `${found?.status} ${found?.reason}: ${found?.message}`;
   };
   const since = at(MINUTE).replace('.000Z', 'Z');
 
-  test.each<[string, Observed, string]>([
+  test.each<[string, Gathered, string]>([
     ['name the member that is restarted', refused([up, up, up]), `. Restarting ${name(2)}`],
     [
       'report why it is not restarted now',
@@ -283,10 +283,10 @@ describe('the conditions', () => {
 function leaving(): Is {
   return { leaving: true, voted: true };
 }
-function blocked(o: Observed): Observed {
+function blocked(o: Gathered): Gathered {
   const annotations = { 'etcd-operator.cozystack.io/peer-auto-tls': 'true' };
   return { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
 }
-function deleted(o: Observed): Observed {
+function deleted(o: Gathered): Gathered {
   return { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, deletionTimestamp: at(0) } } };
 }

@@ -19,7 +19,7 @@ import {
 import { remembering } from '../../../test/support/builders/plan.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import { decide } from './decide.ts';
-import type { Observed } from './observed.ts';
+import type { Gathered } from './observed.ts';
 
 const absent = { is: 'absent' } as const;
 const bare = { pdb: absent, services: { headless: absent, client: absent } };
@@ -30,7 +30,7 @@ const refusedPdb = (retryInMs: number) =>
   remembering('the API server refuses: no budgets', { row: 'pdb', target: 'PodDisruptionBudget db', retryInMs });
 
 describe('the rule that decides', () => {
-  test.each<[string, Observed, string, readonly string[]]>([
+  test.each<[string, Gathered, string, readonly string[]]>([
     ['a member has lost its data: it is replaced', world([up, up, lost]), 'replaceLost', [`delete ${name(3)}`]],
     ['two of three have lost their data: none is replaced', world([up, lost, lost]), 'waitForMembers', []],
     [
@@ -262,7 +262,7 @@ describe('the rule that decides', () => {
 });
 
 test('a replacement is counted before the deletion', () => {
-  const count = (o: Observed) => decide(o).latch?.repair?.count;
+  const count = (o: Gathered) => decide(o).latch?.repair?.count;
   expect(decide(world([up, up, lost])).latch).toEqual({
     repair: { count: 1, last: '2026-01-01T12:00:00Z', generation: 1 },
   });
@@ -270,7 +270,7 @@ test('a replacement is counted before the deletion', () => {
 });
 
 test('a replacement whose deletion was refused is not counted again, nor is the count lost', () => {
-  const count = (o: Observed) => decide(o).latch?.repair?.count;
+  const count = (o: Gathered) => decide(o).latch?.repair?.count;
   const old = { ...lost, ageMs: 600_000 };
   expect(count(world([up, up, old], { status: repair(3, 5) }))).toBe(3);
   expect(count(world([up, up, old], { status: repair(3, 61) }))).toBe(1);
@@ -278,7 +278,7 @@ test('a replacement whose deletion was refused is not counted again, nor is the 
 });
 
 test('an adoption that a policy refuses does not keep a lost member from being replaced', () => {
-  const strip = (o: Observed): Observed => ({
+  const strip = (o: Gathered): Gathered => ({
     ...o,
     members: o.members.map((m, i) =>
       i === 0 ? { ...m, object: { ...m.object, metadata: { ...m.object.metadata, ownerReferences: [] } } } : m,

@@ -7,7 +7,7 @@ import { findCondition } from '../../domain/conditions.ts';
 import type { ContainerStatus, Pod } from '../../gen/kube.ts';
 import { seedMember } from './build.ts';
 import { decide } from './decide.ts';
-import type { Observed, PodView } from './observed.ts';
+import type { Gathered, PodView } from './observed.ts';
 import { type RestoreView, restoreOf } from './restore.ts';
 
 const source = { pvc: { claimName: 'backups', subPath: 'x.db' } };
@@ -108,7 +108,7 @@ const pod = (restore?: RestoreView, more = {}): PodView => ({
 });
 
 /** A cluster during a restore: its seed is created, and the cluster ID is not recorded. */
-function restoring(is: Is, more: Partial<Observed> = {}, status: EtcdClusterStatus = LATCHED): Observed {
+function restoring(is: Is, more: Partial<Gathered> = {}, status: EtcdClusterStatus = LATCHED): Gathered {
   const restored: Is = { fresh: true, ageMs: 60 * 60_000, ...is, spec: { restore: { source }, ...is.spec } };
   const before = world([restored], { replicas: 1, spec: { bootstrap }, etcd: { is: 'notAsked' } });
   const { clusterID: _, ...unformed } = { clusterID: '', ...status };
@@ -116,14 +116,14 @@ function restoring(is: Is, more: Partial<Observed> = {}, status: EtcdClusterStat
   const cluster = { ...before.cluster, status: { ...unformed, ...(observed && { observed }), membersNamed: 1 } };
   return { ...before, cluster, images, ...more };
 }
-const condition = (o: Observed) => {
+const condition = (o: Gathered) => {
   const { status, reason, message } = findCondition(decide(o).status.conditions, 'Restored') ?? {};
   return status && `${status} ${reason}: ${message}`;
 };
 
 describe('the condition Restored', () => {
   const noSpace: RestoreView = { is: 'failed', reason: 'NoSpace', message: 'the volume is too small' };
-  test.each<[string, Observed, string | undefined]>([
+  test.each<[string, Gathered, string | undefined]>([
     [
       'it runs',
       restoring({ pod: pod({ is: 'running', what: 'restore' }) }),

@@ -4,7 +4,7 @@ import { parseResult } from '../../domain/agent-result.ts';
 import { keyOf } from '../../domain/agent-task.ts';
 import { type ConditionUpdate, NO_OPERATOR_IMAGE, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../domain/conditions.ts';
 import type { ContainerStatus, Pod } from '../../gen/kube.ts';
-import { isFormed, type Observed } from './observed.ts';
+import { type ClusterFacts, isFormed } from './observed.ts';
 
 export const RESTORED = 'Restored';
 export const RESTORING = 'Restoring';
@@ -42,10 +42,10 @@ export function restoreOf(pod: Pod): RestoreView | undefined {
   return failureOf(current) ?? { is: 'running', what: waitingFor(current) };
 }
 
-const sourceOf = (o: Observed) => o.cluster.spec.bootstrap?.restore?.source;
+const sourceOf = (o: ClusterFacts) => o.cluster.spec.bootstrap?.restore?.source;
 
 /** The location of the snapshot, for messages. */
-function placeOf(o: Observed): string {
+function placeOf(o: ClusterFacts): string {
   const source = sourceOf(o);
   if (!source) return '';
   const { s3, gcs, azure, pvc } = source;
@@ -59,7 +59,7 @@ function placeOf(o: Observed): string {
 }
 
 /** Why a snapshot cannot be restored at all, or `undefined`: a cluster is never bootstrapped without the data that the spec asks for. */
-export const restoreImpossible = (o: Observed): string | undefined =>
+export const restoreImpossible = (o: ClusterFacts): string | undefined =>
   sourceOf(o) !== undefined && !isFormed(o) && o.images.operator === undefined ? NO_OPERATOR_IMAGE : undefined;
 
 /** Why the seed has not started etcd yet. */
@@ -76,7 +76,7 @@ const PROGRESS = {
 } as const;
 
 /** The condition Restored, only of a cluster that is restored from a snapshot. */
-export function restoreConditions(o: Observed, formed: boolean): readonly ConditionUpdate[] {
+export function restoreConditions(o: ClusterFacts, formed: boolean): readonly ConditionUpdate[] {
   if (!sourceOf(o)) return [];
   const condition = (status: 'True' | 'False', reason: string, message: string): readonly ConditionUpdate[] => [
     { type: RESTORED, status, reason, message },

@@ -1,8 +1,9 @@
 /** The steps that create or correct the two Services of a cluster, and the labels of what users see beside its members. */
+import type { ReadHolding } from '../../domain/unread.ts';
 import type { Service } from '../../gen/kube.ts';
 import { refTo, type Step } from '../../runtime/plan.ts';
 import { clientService, hasDrifted, headlessService, metadataPatch, ownedFields } from './build.ts';
-import type { Observed, ReadHolding } from './observed.ts';
+import type { Observed } from './observed.ts';
 
 const stepFor = (built: Service, holding: ReadHolding<Service>): readonly Step[] => {
   if (holding.is === 'absent') return [{ do: 'create', object: built }];

@@ -4,7 +4,7 @@ import { up, world } from '../../../test/support/builders/members.ts';
 import type { EtcdClusterSpec } from '../../api/etcd-cluster.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { decide } from './decide.ts';
-import type { Observed } from './observed.ts';
+import type { Gathered } from './observed.ts';
 import { quotaConditions, unapplied } from './spec-drift.ts';
 
 const left = (has: Partial<EtcdClusterSpec>, asked: Partial<EtcdClusterSpec>): readonly string[] => {
@@ -13,8 +13,8 @@ const left = (has: Partial<EtcdClusterSpec>, asked: Partial<EtcdClusterSpec>): r
     spec: { ...(resources && { resources }), ...(additionalMetadata && { additionalMetadata }) },
   });
   const members = [{ object, pod: { is: 'absent' } as const }];
-  const o: Partial<Observed> = { cluster: aCluster({ status: FORMED, spec: asked }), members };
-  return unapplied(o as Observed).map((text) => text.split(' ')[0] ?? '');
+  const o: Partial<Gathered> = { cluster: aCluster({ status: FORMED, spec: asked }), members };
+  return unapplied(o as Gathered).map((text) => text.split(' ')[0] ?? '');
 };
 const memory = (amount: string | number) => ({ resources: { limits: { memory: amount } } });
 

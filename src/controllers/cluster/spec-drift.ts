@@ -12,11 +12,11 @@ import type { NotYet } from '../../domain/not-yet-supported.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
-import { isFormed, type MemberView, type Observed, wanted } from './observed.ts';
+import { type ClusterFacts, isFormed, type MemberView, wanted } from './observed.ts';
 import { restoreImpossible } from './restore.ts';
 
 /** Settings that this build does not support yet. They are accepted, and the cluster is not bootstrapped without them. */
-export function notYet(o: Observed): readonly NotYet[] {
+export function notYet(o: ClusterFacts): readonly NotYet[] {
   const { annotations = {} } = o.cluster.metadata;
   const instead = isFormed(o) ? 'the cluster continues unchanged' : 'nothing is started';
   const unsupported = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
@@ -26,7 +26,7 @@ export function notYet(o: Observed): readonly NotYet[] {
 }
 
 /** Why the image is not allowed, and what a user can do about it; `undefined` when it is allowed. */
-export function imageRefusal({ cluster, images }: Observed): string | undefined {
+export function imageRefusal({ cluster, images }: ClusterFacts): string | undefined {
   const message = forbiddenImage(images, cluster.spec.image?.repository);
   return (
     message &&
@@ -35,7 +35,7 @@ export function imageRefusal({ cluster, images }: Observed): string | undefined 
 }
 
 /** Why the spec is not applied, or `undefined`. */
-export const blocked = (o: Observed): string | undefined => {
+export const blocked = (o: ClusterFacts): string | undefined => {
   const unsupported = notYet(o);
   return unsupported.length > 0
     ? unsupported.map((n) => n.message).join('; ')
@@ -45,7 +45,7 @@ export const blocked = (o: Observed): string | undefined => {
 export const QUOTA_FITS_VOLUME = 'QuotaFitsVolume';
 
 /** A quota above the volume size is accepted and reported: the volume is full before etcd rejects writes, and a member with a full volume crashes. */
-export function quotaConditions({ cluster: { spec } }: Observed): readonly ConditionUpdate[] {
+export function quotaConditions({ cluster: { spec } }: ClusterFacts): readonly ConditionUpdate[] {
   const quota = spec.options?.quotaBackendBytes ?? 0; // 0 means etcd's own default
   const size = spec.storage?.size ?? DEFAULT_SIZE;
   const nano = parseQuantity(size);
@@ -79,7 +79,7 @@ const differing = (member: EtcdMember, target: Template): readonly (keyof Templa
 export const isUpToDate = (m: MemberView, target: Template): boolean => differing(m.object, target).length === 0;
 
 /** The template fields that differ from the target in a member, each as a sentence. */
-export function unapplied(o: Observed): readonly string[] {
+export function unapplied(o: ClusterFacts): readonly string[] {
   const target = wanted(o);
   return TEMPLATE_FIELDS.flatMap((field) => {
     const behind = o.members.filter((m) => !sameField(field, m.object.spec, target));
@@ -94,5 +94,5 @@ export function unapplied(o: Observed): readonly string[] {
 }
 
 /** The deadline of a change that starts now. */
-export const progressDeadline = (o: Observed): string =>
+export const progressDeadline = (o: ClusterFacts): string =>
   iso(o.now + (o.cluster.spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS) * 1000);

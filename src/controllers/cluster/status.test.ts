@@ -28,20 +28,20 @@ import { EVIDENCE } from '../../api/etcd-member.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clientService, headlessService, pdb } from './build.ts';
 import { decide } from './decide.ts';
-import type { MemberView, Observed } from './observed.ts';
-import { requeueAfterMs } from './status.ts';
+import type { Gathered, MemberView } from './observed.ts';
+import { requeueMs } from './status.ts';
 
-const services: Observed['services'] = {
+const services: Gathered['services'] = {
   headless: { is: 'ours', object: headlessService(aCluster()) },
   client: { is: 'ours', object: clientService(aCluster()) },
 };
 const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [], isLearner: false };
-const answers: Observed['etcd'] = { is: 'answers', clusterID: CLUSTER_ID, members: [entry], alarms: [] };
+const answers: Gathered['etcd'] = { is: 'answers', clusterID: CLUSTER_ID, members: [entry], alarms: [] };
 const LATE = '2026-01-01T11:59:59Z';
 const SOON = '2026-01-01T12:10:00Z';
 const served = { ...FORMED, conditions: [condition('Available', 'True', 'QuorumHealthy')] };
 
-function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observed> = {}): Observed {
+function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Gathered> = {}): Gathered {
   const object = aMember({
     status: {
       isVoter: true,
@@ -78,10 +78,10 @@ const leaving: Is = { leaving: true };
 const restarted: Is = {
   pod: { is: 'present', ip: '10.0.0.1', ready: false, runningSince: NOW - 1_000, maxLearners: 8 },
 };
-const conditionsOf = (o: Observed): readonly string[] =>
+const conditionsOf = (o: Gathered): readonly string[] =>
   (decide(o).status.conditions ?? []).map((c) => `${c.type}=${c.status}/${c.reason}`);
 
-test.each<[string, Observed, readonly string[]]>([
+test.each<[string, Gathered, readonly string[]]>([
   [
     'a new cluster waits for its seed',
     world({ ...LATCHED, progressDeadline: SOON }, false, notAsked),
@@ -227,7 +227,7 @@ test('a refusal of the API server is reported', () => {
 });
 
 describe('a new voter whose Pod the kubelet has not probed yet', () => {
-  function grown(runningSince: number): Observed {
+  function grown(runningSince: number): Gathered {
     const o = world({ ...served, progressDeadline: SOON }, true);
     const unprobed = [condition('Ready', 'False', 'PodNotReady', 'pod phase: Running')];
     const object = aMember({ status: { memberID: 'beef000000000002', isVoter: true, conditions: unprobed } });
@@ -245,7 +245,7 @@ describe('a new voter whose Pod the kubelet has not probed yet', () => {
         status: { ...served, observed: target, progressDeadline: SOON },
       }),
       members: [...o.members, second],
-      etcd: { ...answers, members } as Observed['etcd'],
+      etcd: { ...answers, members } as Gathered['etcd'],
     };
   }
 
@@ -265,7 +265,7 @@ describe('a new voter whose Pod the kubelet has not probed yet', () => {
   });
 
   /** Its etcd has run for a minute, and spent most of it catching up. */
-  function caughtUp(role: MemberEntry['role'], since: number, patch: Partial<MemberView> = {}): Observed {
+  function caughtUp(role: MemberEntry['role'], since: number, patch: Partial<MemberView> = {}): Gathered {
     const o = grown(NOW - 60_000);
     const status = { ...o.cluster.status, members: [{ name: 'db-2', role, since: new Date(since).toISOString() }] };
     const members = o.members.map((m) => (m.object.metadata.name === 'db-2' ? { ...m, ...patch } : m));
@@ -339,7 +339,7 @@ test('the status of a cluster that is being deleted does not change', () => {
 });
 
 describe('the deadline', () => {
-  const deadlineAfter = (o: Observed): string | undefined => decide(o).status.progressDeadline;
+  const deadlineAfter = (o: Gathered): string | undefined => decide(o).status.progressDeadline;
 
   test.each<[string, EtcdClusterStatus, boolean, string | undefined]>([
     ['is kept while a member is not ready', { ...FORMED, progressDeadline: SOON }, false, SOON],
@@ -359,8 +359,6 @@ describe('the deadline', () => {
     ['a delay without a deadline', undefined, 5_000, 5_000],
   ])('requeues for %s', (_what, progressDeadline, delayMs, expected) => {
     const o = world({ ...FORMED, ...(progressDeadline !== undefined && { progressDeadline }) }, true);
-    expect(requeueAfterMs(o, { latch: undefined, ...(delayMs !== undefined && { requeueAfterMs: delayMs }) })).toBe(
-      expected,
-    );
+    expect(requeueMs(o, undefined, [delayMs])).toBe(expected);
   });
 });

@@ -8,40 +8,24 @@ import {
   OPERATOR_IMAGE_NOT_CONFIGURED,
   updateConditions,
 } from '../../domain/conditions.ts';
+import type { Blocked } from '../../domain/disruption.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { quorumOf } from '../../domain/quorum.ts';
+import { UNREADABLE_RECHECK_MS } from '../../domain/timing.ts';
+import { readFailed } from '../../domain/unread.ts';
 import { iso } from '../../lib/time.ts';
 import type { UpkeepTask } from '../../runtime/plan.ts';
 import { BACKUP_FRESH, backupConditions, backupRequeueMs } from './backup.ts';
 import type { ClusterCall } from './calls.ts';
-import {
-  AUTH_ENABLED,
-  type AuthProblem,
-  authConditions,
-  authLatch,
-  authRequeueMs,
-  lockedOut,
-  passwordMissing,
-  unsecured,
-} from './credentials/auth.ts';
-import { ROTATING } from './credentials/ca-rotation.ts';
-import { rotationOf } from './credentials/ca-rotation-progress.ts';
-import {
-  certificatesMissing,
-  certificatesRequeueMs,
-  SECRET_UNREADABLE,
-  unreadableMessage,
-  unreadableRequeueMs,
-  unreadableSecrets,
-} from './credentials/certificates.ts';
-import { CERTIFICATES_VALID, certificateConditions } from './credentials/conditions.ts';
+import type { CredentialsDecision } from './credentials/decide.ts';
+import { type CredentialsState, ROTATING } from './credentials/state.ts';
 import { type Loss, lossOfAll } from './loss.ts';
 import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC, stepFailures } from './managed-objects.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
   brokenMembers,
-  type ClusterDecision,
+  type ClusterFacts,
   clusterIdMismatch,
   conflicts,
   desired,
@@ -52,6 +36,7 @@ import {
   isNotBeingDeleted,
   isReadyVoter,
   type Observed,
+  unreadableObjects,
 } from './observed.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted } from './replacement.ts';
@@ -89,21 +74,16 @@ interface Situation {
   readonly unapplied: string;
   readonly inFlight: boolean;
   readonly late: boolean;
-  /** The progress of a CA rotation. */
-  readonly rotating: string | undefined;
   readonly trouble: string;
   /** A membership change that every voter refuses, although all are healthy. */
   readonly refused: { readonly message: string; readonly hopeless: boolean } | undefined;
   /** Why etcd rejects writes although all members respond. */
   readonly full: string | undefined;
   /** Why the spec is not applied: not supported yet, or not allowed. */
-  readonly held: { readonly reason: string; readonly message: string } | undefined;
+  readonly held: Blocked | undefined;
   /** The objects that could not be read: whether they match the spec is unknown. */
-  readonly unread: { readonly reason: string; readonly message: string } | undefined;
-  /** Why the operator cannot authenticate to etcd. */
-  readonly locked: AuthProblem | undefined;
-  /** What is missing until auth is enabled as the spec asks. */
-  readonly unsecured: ReturnType<typeof unsecured>;
+  readonly unread: Blocked | undefined;
+  readonly credentials: CredentialsState;
 }
 
 type Condition = Omit<ConditionUpdate, 'type'>;
@@ -115,19 +95,22 @@ export interface Decisions {
   readonly message: string;
   readonly latch: Partial<EtcdClusterStatus> | undefined;
   readonly tasks: readonly UpkeepTask<ClusterCall>[];
+  readonly credentials: CredentialsDecision;
 }
 
-export function statusOf(o: Observed, { message, latch, tasks }: Decisions, wantedBy: WantedChange): EtcdClusterStatus {
+export function statusOf(
+  o: Observed,
+  { message, latch, tasks, credentials }: Decisions,
+  wantedBy: WantedChange,
+): EtcdClusterStatus {
   const before = o.cluster.status ?? {};
   if (isBeingDeleted(o.cluster)) return before;
-  const latched: EtcdClusterStatus = { ...before, ...authLatch(o), ...latch };
+  const latched: EtcdClusterStatus = { ...before, ...latch };
   const s = situation(o, latched, [message, ...stepFailures(o)].join('; '), wantedBy);
   const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
-  const reached = arrived && s.unapplied === '' && s.held === undefined && s.unsecured === undefined;
+  const reached = arrived && s.unapplied === '' && s.held === undefined && s.credentials.unsecured === undefined;
   const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
   const unsupported = notYetConditions(notYet(o));
-  const certificates = certificateConditions(o);
-  const auth = authConditions(o);
   const restore = restoreConditions(o, s.formed);
   const backup = backupConditions(o);
   const quota = quotaConditions(o);
@@ -146,8 +129,7 @@ export function statusOf(o: Observed, { message, latch, tasks }: Decisions, want
           { type: 'Available', ...available(s) },
           { type: 'Progressing', ...progressing(s, reached) },
           { type: 'Degraded', ...degraded(s) },
-          ...certificates,
-          ...auth,
+          ...credentials.conditions,
           ...restore,
           ...backup,
           ...quota,
@@ -157,8 +139,7 @@ export function statusOf(o: Observed, { message, latch, tasks }: Decisions, want
         { generation: o.cluster.metadata.generation, now: iso(o.now) },
         [
           ...(unsupported.length === 0 ? [NOT_YET_SUPPORTED] : []),
-          ...(certificates.length === 0 ? [CERTIFICATES_VALID] : []),
-          ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED]),
+          ...credentials.obsolete,
           ...(backup.length === 0 ? [BACKUP_FRESH] : []),
           ...(quota.length === 0 ? [QUOTA_FITS_VOLUME] : []),
           ...(inSync.length === 0 ? [MANAGED_OBJECTS_IN_SYNC] : []),
@@ -191,14 +172,12 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     unapplied: unapplied(o).join(', '),
     inFlight: deadline !== undefined,
     late: deadline !== undefined && o.now >= Date.parse(deadline),
-    rotating: rotationOf(o),
     trouble: etcdError(o) !== undefined ? message : (clusterIdMismatch(o) ?? ''),
     refused: refusedStatus(o, wantedBy),
     full: noSpaceMessage(o),
     held: blockedStatus(o),
-    unread: unreadableMessage(o),
-    locked: lockedOut(o),
-    unsecured: desired(o) === 0 ? undefined : unsecured(o),
+    credentials: o.credentials,
+    unread: o.credentials.unread ?? readFailed(unreadableObjects(o)),
   };
 }
 
@@ -235,11 +214,8 @@ function blockedStatus(o: Observed): Situation['held'] {
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: image };
   const unrestorable = restoreImpossible(o);
   if (unrestorable !== undefined) return { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message: unrestorable };
-  const certificates = certificatesMissing(o);
-  if (certificates === undefined) return passwordMissing(o);
-  if (unreadableSecrets(o) !== undefined) return { reason: SECRET_UNREADABLE, message: certificates };
-  const reason = o.issuance?.is === 'missing' ? 'CertManagerNotInstalled' : 'CertificatesInvalid';
-  return { reason, message: certificates };
+  const { blockedBy } = o.credentials.bootstrap;
+  return blockedBy?.waits && o.members.length === 0 ? blockedBy : undefined;
 }
 
 /** The client Service routes to ready Pods only, so a quorum of etcd alone does not make the cluster available. */
@@ -250,7 +226,7 @@ function available(s: Situation): Condition {
   if (s.paused !== undefined) return no('Paused', s.paused);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed && s.taken !== '') return no('NameConflict', s.message);
-  if (!s.formed && s.locked) return no(s.locked.reason, s.locked.message);
+  if (!s.formed && s.credentials.locked) return no(s.credentials.locked.reason, s.credentials.locked.message);
   if (!s.formed) return no(s.late ? 'BootstrapFailed' : 'WaitingForSeed', s.message);
   if (s.ready >= s.desired && s.ready >= s.voters) return yes('QuorumHealthy', 'All members are ready');
   if (isQuorate(s)) return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
@@ -266,7 +242,7 @@ function progressing(s: Situation, reached: boolean): Condition {
   if (s.taken !== '') return no('NameConflict', s.taken);
   if (s.held) return no(s.held.reason, s.held.message);
   if (s.paused !== undefined && reached) return no('Paused', s.paused);
-  if (s.locked && !reached) return no(s.locked.reason, s.locked.message);
+  if (s.credentials.locked && !reached) return no(s.credentials.locked.reason, s.credentials.locked.message);
   const missing =
     s.unapplied === ''
       ? s.message
@@ -282,10 +258,11 @@ function progressing(s: Situation, reached: boolean): Condition {
   if (!s.formed && s.paused === undefined) return yes('WaitingForSeed', s.message);
   if (s.broken && !s.whole) return yes('Repairing', s.message);
   if (!s.whole) return yes('Scaling', s.message);
-  if (s.unsecured) return (s.unsecured.waits ? no : yes)(s.unsecured.reason, s.unsecured.message);
+  if (s.credentials.unsecured)
+    return (s.credentials.unsecured.waits ? no : yes)(s.credentials.unsecured.reason, s.credentials.unsecured.message);
   if (!reached && s.inFlight) return yes(s.serving > s.ready ? 'Scaling' : 'WaitingForMembers', s.message);
   if (s.unread) return no(s.unread.reason, s.unread.message);
-  if (s.rotating !== undefined) return yes(ROTATING, s.rotating);
+  if (s.credentials.rotating !== undefined) return yes(ROTATING, s.credentials.rotating);
   return no('Reconciled', 'All members match the spec');
 }
 
@@ -294,7 +271,7 @@ function degraded(s: Situation): Condition {
   if (s.taken !== '') return yes('NameConflict', s.taken);
   if (s.paused !== undefined) return no('Paused', s.paused);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
-  if (!s.formed && s.locked) return yes(s.locked.reason, s.locked.message);
+  if (!s.formed && s.credentials.locked) return yes(s.credentials.locked.reason, s.credentials.locked.message);
   if (!s.formed) return s.late ? yes('BootstrapFailed', s.message) : no('WaitingForSeed', s.message);
   const quorum = isQuorate(s);
   if (!quorum && !s.starting) return yes('QuorumLost', s.message);
@@ -302,26 +279,24 @@ function degraded(s: Situation): Condition {
   if (s.exhausted) return yes('ReplacementsExhausted', s.message);
   if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.message);
   if (s.refused) return yes(REFUSED, s.refused.message);
-  if (s.locked) return yes(s.locked.reason, s.locked.message);
+  if (s.credentials.locked) return yes(s.credentials.locked.reason, s.credentials.locked.message);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);
   if (s.ready < s.desired) return no(quorum ? 'QuorumAvailable' : 'WaitingForSeed', s.message);
   return no('QuorumHealthy', 'All members are ready');
 }
 
-/** The delay that the rule asks for, or less when a deadline has to be reported or a Secret to be read. */
-export function requeueAfterMs(
-  o: Observed,
-  decision: Pick<ClusterDecision, 'requeueAfterMs'> & Pick<Decisions, 'latch'>,
+/** The shortest delay that was asked for, or less when a deadline has to be reported or an object to be read again. */
+export function requeueMs(
+  o: ClusterFacts,
+  latch: Decisions['latch'],
+  asked: readonly (number | undefined)[],
 ): number | undefined {
-  const untilDeadline =
-    Date.parse(decision.latch?.progressDeadline ?? o.cluster.status?.progressDeadline ?? '') - o.now;
+  const untilDeadline = Date.parse(latch?.progressDeadline ?? o.cluster.status?.progressDeadline ?? '') - o.now;
   const delays = [
-    decision.requeueAfterMs,
+    ...asked,
     untilDeadline > 0 ? untilDeadline : undefined, // NaN without a deadline
-    certificatesRequeueMs(o),
-    authRequeueMs(o),
     backupRequeueMs(o),
-    unreadableRequeueMs(o),
+    unreadableObjects(o).length > 0 ? UNREADABLE_RECHECK_MS : undefined,
   ].filter((ms) => ms !== undefined);
   return delays.length === 0 ? undefined : Math.min(...delays);
 }

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { NO_CERTIFICATES } from '../../../src/access/evaluate/view.ts';
 import { DATA_INCONSISTENT, EVIDENCE } from '../../../src/api/etcd-member.ts';
-import type { MemberView, Observed, PodView } from '../../../src/controllers/cluster/observed.ts';
+import type { Gathered, MemberView, PodView } from '../../../src/controllers/cluster/observed.ts';
 import { entry, type Is, repair, unreachable, world } from './members.ts';
 
 const rarely = <T>(...values: readonly T[]): fc.Arbitrary<T | undefined> =>
@@ -45,7 +45,7 @@ const changeOfPod = fc.constantFrom<(m: MemberView) => MemberView>(
   (m) => ({ ...m, pod: { ...m.pod, terminating: true } as PodView }),
 );
 
-const changeOfCluster = fc.constantFrom<(o: Observed) => Observed>(
+const changeOfCluster = fc.constantFrom<(o: Gathered) => Gathered>(
   (o) => o,
   (o) => o,
   (o) => o,
@@ -75,7 +75,7 @@ const changeOfCluster = fc.constantFrom<(o: Observed) => Observed>(
 );
 
 /** Every Pod was started with another CA bundle than the recorded one, and is out of the client Service for its restart. */
-const rotating = (o: Observed): Observed => ({
+const rotating = (o: Gathered): Gathered => ({
   ...o,
   cluster: { ...o.cluster, status: { ...o.cluster.status, trust: { peer: 'new' } } },
   certificates: {
@@ -89,7 +89,7 @@ const rotating = (o: Observed): Observed => ({
   ),
 });
 
-export const clusters: fc.Arbitrary<Observed> = fc
+export const clusters: fc.Arbitrary<Gathered> = fc
   .record({
     members: fc.array(fc.oneof({ weight: 3, arbitrary: fc.constant<Is>({}) }, aMember), {
       minLength: 1,

@@ -1,4 +1,4 @@
-/** Observed clusters with members, for tables about growth, removal and repair: each row states only what differs from a healthy cluster. */
+/** Gathered clusters with members, for tables about growth, removal and repair: each row states only what differs from a healthy cluster. */
 
 import { NO_CERTIFICATES } from '../../../src/access/evaluate/view.ts';
 import { targetOf } from '../../../src/api/defaults.ts';
@@ -7,8 +7,16 @@ import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts'
 import { type EtcdMember, EVIDENCE } from '../../../src/api/etcd-member.ts';
 import { memberName, peerURL } from '../../../src/api/names.ts';
 import { clientService, headlessService, joinList, pdb } from '../../../src/controllers/cluster/build.ts';
+import { stateOf } from '../../../src/controllers/cluster/credentials/decide.ts';
+import { credentialsFacts } from '../../../src/controllers/cluster/credentials-facts.ts';
 import { decide } from '../../../src/controllers/cluster/decide.ts';
-import type { EtcdMemberEntry, MemberView, Observed, PodView } from '../../../src/controllers/cluster/observed.ts';
+import type {
+  EtcdMemberEntry,
+  Gathered,
+  MemberView,
+  Observed,
+  PodView,
+} from '../../../src/controllers/cluster/observed.ts';
 import { quorumOf } from '../../../src/domain/quorum.ts';
 import { NO_MEMORY } from '../../../src/runtime/plan.ts';
 import { aCluster, aMember, CLUSTER_ID, CLUSTER_UID, condition, FORMED, NOW, READY } from './builders.ts';
@@ -104,14 +112,14 @@ interface More {
   readonly leader?: number;
   readonly spec?: Partial<EtcdClusterSpec>;
   readonly status?: EtcdClusterStatus;
-  readonly etcd?: Observed['etcd'];
+  readonly etcd?: Gathered['etcd'];
   readonly alarms?: readonly { readonly id: string; readonly alarm: string }[];
   /** Members that etcd lists besides these. */
   readonly alsoListed?: readonly EtcdMemberEntry[];
 }
 
 /** A cluster with these members, healthy except for what they state. */
-export function world(members: readonly Is[], more: More = {}): Observed {
+export function world(members: readonly Is[], more: More = {}): Gathered {
   const replicas = more.replicas ?? members.length;
   const spec = { replicas, ...more.spec };
   const listed = members.flatMap((is, i) => (is.as === 'unlisted' ? [] : [entry(i + 1, is)]));
@@ -149,7 +157,10 @@ export function world(members: readonly Is[], more: More = {}): Observed {
   };
 }
 
-export const stepsOf = (o: Observed): readonly string[] =>
+/** As rules get it. */
+export const withCredentials = (o: Gathered): Observed => ({ ...o, credentials: stateOf(credentialsFacts(o)) });
+
+export const stepsOf = (o: Gathered): readonly string[] =>
   textsOf(decide(o), (s) => {
     if (s.do === 'create') return `create ${s.object.metadata.name}`;
     if (s.do === 'call') return `${s.call.name} ${s.call.target}`;
@@ -164,7 +175,7 @@ export const learner: Is = { as: 'learner' };
 export const joining: Is = { as: 'learner', fresh: true, ageMs: 2_000 };
 export const awaited: Is = { as: 'awaited' };
 export const dormant: Is = { down: true, spec: { dormant: true }, pod: { is: 'absent' } };
-export const unreachable: Observed['etcd'] = { is: 'unreachable', message: 'no leader' };
+export const unreachable: Gathered['etcd'] = { is: 'unreachable', message: 'no leader' };
 export const list = (...members: readonly Is[]): string => joinList(members.map((is, i) => entry(i + 1, is)));
 export const repair = (count: number, secondsAgo: number) => ({
   repair: { count, last: at(secondsAgo * 1000), generation: 1 },

@@ -8,13 +8,14 @@ import { textOf } from '../../../src/access/evaluate/secret-set.ts';
 import type { PasswordView } from '../../../src/access/evaluate/view.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import { API_VERSION, etcdClusters, keptPasswordName } from '../../../src/api/names.ts';
-import type { RootPasswordCall } from '../../../src/controllers/cluster/calls.ts';
+import type { RootPasswordCall } from '../../../src/controllers/cluster/credentials/calls.ts';
 import {
   executeRootPasswordCall,
   type RootPorts,
 } from '../../../src/controllers/cluster/credentials/execute-root-password.ts';
 import { askAuth } from '../../../src/controllers/cluster/credentials/observe-auth.ts';
 import { changeRootPassword, enableAuth } from '../../../src/controllers/cluster/credentials/rules/auth.ts';
+import { credentialsFacts } from '../../../src/controllers/cluster/credentials-facts.ts';
 import type { AuthPort } from '../../../src/etcd/auth.ts';
 import type { Access, Ask } from '../../../src/etcd/client.ts';
 import type { Result } from '../../../src/etcd/errors.ts';
@@ -185,6 +186,5 @@ export class RootReconciles {
 }
 
 function observed(password: PasswordView | undefined, auth: 'off' | 'on' | 'required' | undefined) {
-  const o = world([up]);
-  return { ...o, password, etcd: o.etcd.is === 'answers' && auth ? { ...o.etcd, auth } : o.etcd };
+  return credentialsFacts({ ...world([up]), password, auth });
 }

@@ -8,7 +8,7 @@ import type { PasswordView } from '../../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { findCondition } from '../../../domain/conditions.ts';
 import { decide } from '../decide.ts';
-import type { EtcdView, Observed } from '../observed.ts';
+import type { Gathered } from '../observed.ts';
 
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'mine' } };
 const problem = { reason: 'AuthCredentialsMissing', message: 'Secret mine does not exist' };
@@ -16,7 +16,7 @@ const missing: PasswordView = { kept: 'same', problem };
 const never: PasswordView = { kept: 'nothing', problem };
 const good: PasswordView = { kept: 'same' };
 
-type Auth = (EtcdView & { readonly is: 'answers' })['auth'];
+type Auth = Gathered['auth'];
 
 /** Members of a cluster with spec.auth. */
 function running(
@@ -25,26 +25,26 @@ function running(
   on: Auth,
   status: EtcdClusterStatus = {},
   replicas = is.length,
-): Observed {
+): Gathered {
   const o = world(is, { spec: { auth: password ? auth : {} }, status, replicas });
-  return { ...o, password, etcd: on === undefined || o.etcd.is !== 'answers' ? o.etcd : { ...o.etcd, auth: on } };
+  return { ...o, password, auth: on };
 }
-const fresh = (password: PasswordView): Observed => ({
+const fresh = (password: PasswordView): Gathered => ({
   ...world([]),
   cluster: aCluster({ spec: { auth } }),
   etcd: { is: 'notAsked' },
   password,
 });
-const unreachable = (o: Observed, is: 'unreachable' | 'authRequired' | 'authRejected' = 'unreachable'): Observed => ({
+const unreachable = (o: Gathered, is: 'unreachable' | 'authRequired' | 'authRejected' = 'unreachable'): Gathered => ({
   ...o,
   etcd: { is, message: 'etcdserver: some words' },
 });
 /** The first member runs, and the cluster ID is not known yet. */
-const seed = (o: Observed): Observed => {
+const seed = (o: Gathered): Gathered => {
   const { clusterID: _id, ...status } = o.cluster.status ?? {};
   return { ...o, cluster: { ...o.cluster, status } };
 };
-const conditionOf = (o: Observed, type: string) => {
+const conditionOf = (o: Gathered, type: string) => {
   const found = findCondition(decide(o).status.conditions, type);
   return found && [found.status, found.reason, found.message];
 };
@@ -62,7 +62,7 @@ const CHANGING = [
 ];
 
 describe('the deciding rule', () => {
-  test.each<[string, Observed, string, readonly string[]]>([
+  test.each<[string, Gathered, string, readonly string[]]>([
     ['without a password the cluster is not bootstrapped', fresh(never), 'waitForCredentials', []],
     [
       'auth is enabled on the seed before other members join',
@@ -127,7 +127,7 @@ describe('the deciding rule', () => {
   test('the password that etcd accepts is stored although a member is down: it could be lost with the next edit', () => {
     const o = running([up, up, { down: true }], { kept: 'nothing' }, 'on');
     expect(rowsOf(decide(o))).toContain('changeRootPassword');
-    expect(rowsOf(decide({ ...o, etcd: { ...o.etcd, clusterID: 'abc' } as Observed['etcd'] }))).toEqual([
+    expect(rowsOf(decide({ ...o, etcd: { ...o.etcd, clusterID: 'abc' } as Gathered['etcd'] }))).toEqual([
       'clusterIdMismatch',
     ]);
   });
@@ -141,7 +141,7 @@ describe('the deciding rule', () => {
 
   test('auth is not enabled in another cluster that responds at the address of a member', () => {
     const o = running([up], good, 'off');
-    const other = { ...o, etcd: { ...o.etcd, clusterID: 'abc' } } as Observed;
+    const other = { ...o, etcd: { ...o.etcd, clusterID: 'abc' } } as Gathered;
     expect(rowsOf(decide(other))).toEqual(['clusterIdMismatch']);
   });
 
@@ -152,7 +152,7 @@ describe('the deciding rule', () => {
 });
 
 describe('the conditions', () => {
-  test.each<[string, Observed, string, readonly [string, string]]>([
+  test.each<[string, Gathered, string, readonly [string, string]]>([
     ['not bootstrapped: the reason', fresh(never), 'Available', ['False', 'AuthCredentialsMissing']],
     ['not bootstrapped: not degraded', fresh(never), 'Degraded', ['False', 'AuthCredentialsMissing']],
     ['not bootstrapped: auth is not enabled', fresh(never), 'AuthEnabled', ['False', 'AuthCredentialsMissing']],
@@ -297,7 +297,7 @@ describe('the conditions', () => {
 });
 
 test('authEnabled is recorded once etcd has authenticated the operator, and not before', () => {
-  const recorded = (o: Observed) => decide(o).status.authEnabled;
+  const recorded = (o: Gathered) => decide(o).status.authEnabled;
   expect(recorded(running([up], good, 'on'))).toBe(true);
   for (const on of ['off', 'required', undefined] as const) expect(recorded(running([up], good, on))).toBeUndefined();
   expect(recorded(running([up], undefined, 'on'))).toBeUndefined();
@@ -305,7 +305,7 @@ test('authEnabled is recorded once etcd has authenticated the operator, and not 
 });
 
 test('a cluster without a valid root password is requeued soon', () => {
-  const requeueOf = (o: Observed) => decide(o).requeueAfterMs;
+  const requeueOf = (o: Gathered) => decide(o).requeueAfterMs;
   expect(requeueOf(running([up], good, 'on'))).toBe(300_000);
   expect(requeueOf(running([up], missing, 'on'))).toBe(10_000);
   expect(requeueOf(running([up], undefined, 'required'))).toBe(10_000);

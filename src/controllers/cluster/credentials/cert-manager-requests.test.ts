@@ -9,8 +9,9 @@ import { findCondition } from '../../../domain/conditions.ts';
 import { holding } from '../../../domain/ownership.ts';
 import type { Finding } from '../../../pki/findings.ts';
 import { decide } from '../decide.ts';
-import type { CertificateHolding, Issuance, Observed } from '../observed.ts';
+import type { Gathered } from '../observed.ts';
 import { certificateFor, correctionOf, requestedNeeds } from './cert-manager-requests.ts';
+import type { CertificateHolding, Issuance } from './observed.ts';
 
 const issuer = { name: 'i' };
 const tls: Tls = {
@@ -52,19 +53,19 @@ const view = (usable: boolean, ...findings: readonly Finding[]): CertificatesVie
   certificates: need ? [{ need, findings, usable, notAfter: NOW + 1 }] : [],
 });
 const missing: Finding = { is: 'secretMissing', secret: 'db-peer-tls' };
-const fresh = (issuance: Issuance, certificates = view(false, missing)): Observed => ({
+const fresh = (issuance: Issuance, certificates = view(false, missing)): Gathered => ({
   ...world([]),
   cluster: aCluster({ spec: { tls: onlyPeer } }),
   etcd: { is: 'notAsked' },
   certificates,
   issuance,
 });
-const running = (issuance: Issuance, certificates = view(true), members = [up, up, up]): Observed => ({
+const running = (issuance: Issuance, certificates = view(true), members = [up, up, up]): Gathered => ({
   ...world(members, { replicas: 3, spec: { tls: onlyPeer } }),
   certificates,
   issuance,
 });
-const conditionOf = (o: Observed, type = 'CertificatesValid') => {
+const conditionOf = (o: Gathered, type = 'CertificatesValid') => {
   const found = findCondition(decide(o).status.conditions, type);
   return found && [found.status, found.reason, found.message];
 };

@@ -17,7 +17,7 @@ import {
 import { identity, ownedBy } from '../../../domain/ownership.ts';
 import { APPROVAL_MS, CERTIFICATE_OBSERVED_MS, CERTIFICATE_RENEWAL_MS } from '../../../domain/timing.ts';
 import type { Finding } from '../../../pki/findings.ts';
-import { type CertificateHolding, isFormed, type Observed } from '../observed.ts';
+import type { CertificateHolding, CredentialsFacts } from './observed.ts';
 
 const KEY_USAGES = ['digital signature', 'key encipherment'] as const;
 
@@ -89,9 +89,9 @@ export function correctionOf(is: Certificate, wanted: Certificate): Fields | und
 export const isRequestPending = ({ is }: Finding): boolean => is === 'certificatePending';
 
 /** Findings about Secrets, and about the Certificates that write them; a Secret that is not issued yet has one finding only. */
-export function withIssuance(o: Observed, findings: readonly Finding[]): readonly Finding[] {
-  const issued = issuanceFindings(o);
-  const awaited = new Map(requestedNeeds(o.cluster).map((need) => [need.secret, need.requested.certificate]));
+export function withIssuance(c: CredentialsFacts, findings: readonly Finding[]): readonly Finding[] {
+  const issued = issuanceFindings(c);
+  const awaited = new Map(requestedNeeds(c.cluster).map((need) => [need.secret, need.requested.certificate]));
   const rest = findings.flatMap((finding): readonly Finding[] => {
     const certificate = finding.is === 'secretMissing' ? awaited.get(finding.secret) : undefined;
     if (certificate === undefined) return [finding];
@@ -108,15 +108,15 @@ export function withIssuance(o: Observed, findings: readonly Finding[]): readonl
   return [...issued, ...rest];
 }
 
-export function issuanceFindings(o: Observed): readonly Finding[] {
-  const { issuance } = o;
-  const needs = issuance ? requestedNeeds(o.cluster) : [];
-  if (issuance?.is === 'there') return issuance.certificates.flatMap((held) => findingsAbout(held, o));
+export function issuanceFindings(c: CredentialsFacts): readonly Finding[] {
+  const { issuance } = c;
+  const needs = issuance ? requestedNeeds(c.cluster) : [];
+  if (issuance?.is === 'there') return issuance.certificates.flatMap((held) => findingsAbout(held, c));
   if (issuance?.is === 'missing') return needs.map(({ secret }) => ({ is: 'certManagerMissing', secret }));
   // For a running cluster, nothing is reported until the cache has synced.
   const message =
     'the operator has not listed the Certificates yet; if this lasts, check its RBAC permissions for cert-manager.io in the chart';
-  return isFormed(o)
+  return c.formed
     ? []
     : needs.map(({ secret, requested: { certificate } }) => ({
         is: 'certificatePending',
@@ -129,12 +129,12 @@ export function issuanceFindings(o: Observed): readonly Finding[] {
 /** Issuers choose this text, and the API server rejects a condition message that is too long. */
 const MAX_TEXT = 400;
 
-function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[] {
-  const { now } = o;
+function findingsAbout(held: CertificateHolding, c: CredentialsFacts): readonly Finding[] {
+  const { now } = c;
   const { wanted, holding } = held;
   const about = { secret: wanted.spec.secretName, certificate: wanted.metadata.name ?? '' };
   if (holding.is === 'foreign') return [{ is: 'certificateForeign', ...about, owner: holding.owner }];
-  if (holding.is === 'unknown' && !isFormed(o))
+  if (holding.is === 'unknown' && !c.formed)
     return [{ is: 'certificatePending', ...about, message: `it cannot be read: ${holding.message}` }];
   if (holding.is !== 'ours') return [];
   const { metadata } = holding.object;

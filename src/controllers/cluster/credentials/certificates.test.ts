@@ -16,7 +16,7 @@ import type { CertificateRequirement } from '../../../domain/certificate-require
 import { findCondition } from '../../../domain/conditions.ts';
 import type { Finding } from '../../../pki/findings.ts';
 import { decide } from '../decide.ts';
-import type { Observed } from '../observed.ts';
+import type { Gathered } from '../observed.ts';
 
 const own: Tls = { peer: { secretRef: { name: 'mine' } } };
 const need: CertificateRequirement = { role: 'peer', from: 'user', secret: 'mine', mount: 'db-peer-mounted' };
@@ -30,17 +30,17 @@ const wrong = (finding: Partial<Finding> = {}, usable = false): CertificatesView
   view({ findings: [{ is: 'keyMissing', secret: 'mine', key: 'tls.key', ...finding } as Finding], usable });
 
 /** Not bootstrapped yet. */
-const fresh = (certificates: CertificatesView): Observed => ({
+const fresh = (certificates: CertificatesView): Gathered => ({
   ...world([]),
   cluster: aCluster({ spec: { tls: own } }),
   etcd: { is: 'notAsked' },
   certificates,
 });
-const running = (certificates: CertificatesView): Observed => {
+const running = (certificates: CertificatesView): Gathered => {
   const o = world([up, up, up], { spec: { tls: own } });
   return { ...o, certificates };
 };
-const conditionOf = (o: Observed, type: string) => {
+const conditionOf = (o: Gathered, type: string) => {
   const found = findCondition(decide(o).status.conditions, type);
   return found && [found.status, found.reason, found.message];
 };
@@ -67,7 +67,7 @@ describe('the CA bundle of the first member', () => {
   test('is recorded again when its Secret was changed before there is a Pod', () => {
     const seed = world([up], { spec: { tls: own } });
     const { clusterID: _, ...latched } = FORMED;
-    const seeded = (recorded: string): Observed => ({
+    const seeded = (recorded: string): Gathered => ({
       ...fresh({ ...view(), trusts: [trust('abc')] }),
       cluster: aCluster({ spec: { tls: own }, status: { ...latched, trust: { peer: recorded } } }),
       members: seed.members.map((m) => ({ object: m.object, pod: { is: 'absent' } })),

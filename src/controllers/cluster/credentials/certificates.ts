@@ -1,86 +1,87 @@
 /** What is wrong with the certificates of a cluster, and what it keeps from happening. */
 
 import { isUnsettled, renewalOf } from '../../../access/evaluate/view.ts';
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
-import { requestedRotation } from '../../../api/names.ts';
-import { SECRETS_UNSETTLED_MS, UNREADABLE_RECHECK_MS } from '../../../domain/timing.ts';
+import type { Blocked } from '../../../domain/disruption.ts';
+import { SECRETS_UNSETTLED_MS } from '../../../domain/timing.ts';
+import { readFailed, unreadObject } from '../../../domain/unread.ts';
 import { type Finding, isFatal, sentenceOf } from '../../../pki/findings.ts';
-import { isFormed, type Observed, unreadableObjects } from '../observed.ts';
 import { isRequestPending, issuanceFindings, withIssuance } from './cert-manager-requests.ts';
+import { dueMessage } from './due.ts';
+import { type CredentialsFacts, isUnread } from './observed.ts';
+import type { Waiting } from './state.ts';
 
-export const SECRET_UNREADABLE = 'SecretUnreadable';
-
-/** Which Secret cannot be read, why, and what to do; `undefined` when all were read. */
-export function unreadableSecrets({ certificates: { unreadable: unread } }: Observed): string | undefined {
+/** Which Secret cannot be read, why, and what to do. */
+export function unreadSecrets({ certificates: { unreadable: unread } }: CredentialsFacts): Blocked | undefined {
   if (!unread) return undefined;
   const meanwhile = unread.judged
     ? 'Members are reached with what was read before'
     : 'The operator cannot reach the members';
-  return (
+  const message =
     `Secret ${unread.secrets.join(', ')} cannot be read: ${unread.message}. ${meanwhile}; until it can be read, no certificate is issued, ` +
     'no CA is rotated and no password is changed. Check that the operator may get Secrets in this namespace, and that the API server ' +
-    'can decrypt them (its KMS provider); it is read again within 5 minutes'
+    'can decrypt them (its KMS provider); it is read again within 5 minutes';
+  return { reason: 'SecretUnreadable', message };
+}
+
+export const unreadCertificates = ({ issuance }: CredentialsFacts): Blocked | undefined =>
+  readFailed(
+    (issuance?.is === 'there' ? issuance.certificates : []).flatMap(({ wanted, holding }) =>
+      unreadObject('Certificate', wanted.metadata.name ?? '', holding),
+    ),
   );
-}
-
-/** Objects that could not be read: whether they match the spec is not known. */
-export function unreadableMessage(o: Observed): { readonly reason: string; readonly message: string } | undefined {
-  const secrets = unreadableSecrets(o);
-  if (secrets !== undefined) return { reason: SECRET_UNREADABLE, message: secrets };
-  const objects = unreadableObjects(o);
-  if (objects.length === 0) return undefined;
-  const message = `${objects.join('; ')}. It is neither created nor corrected until it can be read; it is read again every ${UNREADABLE_RECHECK_MS / 1_000} s`;
-  return { reason: 'ReadFailed', message };
-}
-
-export const unreadableRequeueMs = (o: Observed): number | undefined =>
-  unreadableObjects(o).length > 0 ? UNREADABLE_RECHECK_MS : undefined;
 
 /** Without duplicates: a finding about a CA is found again for every certificate that it signs. */
-export function findingsOf(o: Observed): readonly Finding[] {
-  const { cas, certificates, bundles } = o.certificates;
+export function findingsOf(c: CredentialsFacts): readonly Finding[] {
+  const { cas, certificates, bundles } = c.certificates;
   const all = withIssuance(
-    o,
+    c,
     [...cas, ...certificates, ...bundles].flatMap(({ findings }) => findings),
   );
   const sentences = all.map(sentenceOf);
   return all.filter((_, i) => sentences.indexOf(sentences[i] ?? '') === i);
 }
 
-export const fatalFindings = (o: Observed): readonly Finding[] => findingsOf(o).filter(isFatal);
+const describeFindings = (findings: readonly Finding[]): string => findings.map(sentenceOf).join('; ');
 
-/** A bootstrapped cluster is reconciled with the certificates that its members have. */
-const isBootstrapped = (o: Observed): boolean => isFormed(o) || o.members.length > 0;
-const describeFindings = (findings: readonly Finding[]): string | undefined =>
-  findings.length === 0 ? undefined : findings.map(sentenceOf).join('; ');
-
-/** Why the cluster cannot be bootstrapped until a user corrects something, if so. */
-export const certificatesMissing = (o: Observed): string | undefined =>
-  isBootstrapped(o) ? undefined : (unreadableSecrets(o) ?? describeFindings(fatalFindings(o)));
-
-/** Certificates that cert-manager is issuing. */
-export const certificatesAwaited = (o: Observed): string | undefined =>
-  isBootstrapped(o) ? undefined : describeFindings(findingsOf(o).filter(isRequestPending));
+/**
+ * Why the first member is not created. A Pod that starts with an invalid certificate crash-loops, or no client can connect to it. A
+ * cluster with spec.auth that starts without a password would serve every client until there is one.
+ */
+export function bootstrapBlockedBy(c: CredentialsFacts): Waiting | undefined {
+  if (c.formed) return undefined;
+  const unread = unreadSecrets(c);
+  if (unread) return { ...unread, waits: true };
+  if (c.pods.length > 0) return undefined; // it is reconciled with the certificates that it has
+  const findings = findingsOf(c);
+  const fatal = findings.filter(isFatal);
+  const reason = c.issuance?.is === 'missing' ? 'CertManagerNotInstalled' : 'CertificatesInvalid';
+  if (fatal.length > 0) return { reason, message: describeFindings(fatal), waits: true };
+  if (c.password?.problem) return { ...c.password.problem, waits: true };
+  const message = dueMessage(c, findings) || describeFindings(findings.filter(isRequestPending));
+  return message === '' ? undefined : { reason: 'Issuing', message, waits: false };
+}
 
 /** Whether the Secrets that a new member mounts exist; otherwise its Pod would hang in ContainerCreating. */
-export const canMount = ({ certificates: { certificates, bundles } }: Observed): boolean =>
+const canMount = ({ certificates: { certificates, bundles } }: CredentialsFacts): boolean =>
   certificates.every(({ need, usable }) => usable || (need.role !== 'server' && need.role !== 'peer')) &&
   bundles.every(({ todo, findings }) => todo === undefined && findings.length === 0);
 
-/** The CA bundle of the first member is recorded: other members get another one only by a CA rotation. */
-export function bundleLatch({ cluster, certificates: { trusts } }: Observed): Pick<EtcdClusterStatus, 'trust'> {
-  const value = requestedRotation(cluster.metadata.annotations);
-  const begin = trusts.flatMap(({ part, next }) => (next?.step === 'begin' ? [[part, next.digest] as const] : []));
-  if (begin.length === 0) return {};
-  const commanded = value !== undefined && { commanded: Object.fromEntries(begin.map(([part]) => [part, value])) };
-  return { trust: { ...Object.fromEntries(begin), ...commanded } };
+export const mountBlockedBy = (c: CredentialsFacts): Waiting | undefined =>
+  canMount(c)
+    ? undefined
+    : { reason: 'CertificatesInvalid', message: 'certificates are missing or invalid', waits: true };
+
+export function recreateBlockedBy(c: CredentialsFacts): string | undefined {
+  if (isUnread(c)) return 'its Secrets cannot be read: whether its Pod could be recreated is unknown';
+  const blocked = mountBlockedBy(c);
+  return blocked && `its Pod could not be recreated: ${blocked.message}`;
 }
 
 /** The operator gets no event when a Secret changes, or when a certificate is due for renewal. */
-export function certificatesRequeueMs(o: Observed): number | undefined {
-  const { unreadable: unread } = o.certificates;
-  if (unread) return Math.max(0, unread.retryAt - o.now); // no read happens before that
-  if (isUnsettled(o.certificates) || issuanceFindings(o).length > 0) return SECRETS_UNSETTLED_MS;
-  const renewal = renewalOf(o.certificates);
-  return renewal === undefined ? undefined : Math.max(0, renewal - o.now);
+export function certificatesRequeueMs(c: CredentialsFacts): number | undefined {
+  const { unreadable: unread } = c.certificates;
+  if (unread) return Math.max(0, unread.retryAt - c.now); // no read happens before that
+  if (isUnsettled(c.certificates) || issuanceFindings(c).length > 0) return SECRETS_UNSETTLED_MS;
+  const renewal = renewalOf(c.certificates);
+  return renewal === undefined ? undefined : Math.max(0, renewal - c.now);
 }

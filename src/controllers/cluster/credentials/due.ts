@@ -3,17 +3,30 @@ import type { SecretAction } from '../../../access/evaluate/view.ts';
 import type { EtcdPortName } from '../../../api/names.ts';
 import { certificateKind } from '../../../domain/cert-manager.ts';
 import { portOf, writtenFor } from '../../../domain/certificate-requirements.ts';
+import type { Finding } from '../../../pki/findings.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
-import { type CertificateHolding, isNotStarted, type Observed } from '../observed.ts';
 import { correctionOf } from './cert-manager-requests.ts';
-import { findingsOf, unreadableSecrets } from './certificates.ts';
+import { type CertificateHolding, type CredentialsFacts, isNotStarted, isUnread } from './observed.ts';
+
+export const REQUESTING = 'certificates are requested from cert-manager';
+
+const MESSAGES = {
+  createCA: 'a CA is created',
+  issueCertificate: 'a certificate is issued',
+  copySecret: 'a certificate is copied',
+  copyCertificate: 'a renewed certificate is copied',
+  writeCABundle: 'the CA bundle of members is written',
+  publishCABundle: 'the CA bundle for clients is updated',
+  createNextCA: 'the next CA is created',
+  promoteNextCA: 'all members trust the next CA, which replaces the current one',
+} as const satisfies Record<SecretAction, string>;
 
 /** Certificates that are missing or were changed. */
-export function dueRequests(o: Observed): readonly Step[] {
+export function dueRequests(c: CredentialsFacts, findings: readonly Finding[]): readonly Step[] {
   // cert-manager overwrites the Secret that a Certificate names, also a foreign one: its owner has to be known first.
-  if (isNotStarted(o) || o.issuance?.is !== 'there' || unreadableSecrets(o) !== undefined) return [];
-  const taken = findingsOf(o).flatMap((f) => (f.is === 'secretForeign' ? [f.secret] : []));
-  return o.issuance.certificates.filter(({ wanted }) => !taken.includes(wanted.spec.secretName)).flatMap(stepFor);
+  if (isNotStarted(c) || c.issuance?.is !== 'there' || isUnread(c)) return [];
+  const taken = findings.flatMap((f) => (f.is === 'secretForeign' ? [f.secret] : []));
+  return c.issuance.certificates.filter(({ wanted }) => !taken.includes(wanted.spec.secretName)).flatMap(stepFor);
 }
 
 function stepFor({ wanted, holding }: CertificateHolding): readonly Step[] {
@@ -24,16 +37,16 @@ function stepFor({ wanted, holding }: CertificateHolding): readonly Step[] {
     : [];
 }
 
-interface DueSecret {
+export interface DueSecret {
   readonly todo: SecretAction;
   readonly secret: string;
   readonly part: EtcdPortName;
 }
 
 /** CAs first: the certificates that they sign follow in the same reconcile. Not on a stale read: an existing Secret would count as missing. */
-export function dueSecrets(o: Observed): readonly DueSecret[] {
-  if (isNotStarted(o) || unreadableSecrets(o) !== undefined) return [];
-  const { cas, certificates, bundles } = o.certificates;
+export function dueSecrets(c: CredentialsFacts): readonly DueSecret[] {
+  if (isNotStarted(c) || isUnread(c)) return [];
+  const { cas, certificates, bundles } = c.certificates;
   return [
     ...cas.flatMap(({ secret, part, todo }) => (todo ? [{ todo, secret, part }] : [])),
     ...certificates.flatMap(({ need, todo }) =>
@@ -42,3 +55,10 @@ export function dueSecrets(o: Observed): readonly DueSecret[] {
     ...bundles.flatMap(({ secret, part, todo }) => (todo ? [{ todo, secret, part }] : [])),
   ];
 }
+
+export const writeMessage = (due: readonly DueSecret[]): string =>
+  due.map(({ todo, secret }) => `${MESSAGES[todo]}: Secret ${secret}`).join('; ');
+
+/** Empty if nothing is due. A Certificate that exists may differ for good, where a policy changes it: its Secret is judged, not the request. */
+export const dueMessage = (c: CredentialsFacts, findings: readonly Finding[]): string =>
+  dueRequests(c, findings).some((step) => step.do === 'create') ? REQUESTING : writeMessage(dueSecrets(c));

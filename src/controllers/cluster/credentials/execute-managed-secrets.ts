@@ -27,7 +27,7 @@ import { CA, CERT, KEY } from '../../../pki/examine.ts';
 import { createCA, issue, type KeyPair, type KeySource } from '../../../pki/issue.ts';
 import { RetryLater } from '../../../runtime/plan.ts';
 import { secretOf } from '../build.ts';
-import type { SecretCall } from '../calls.ts';
+import type { SecretCall } from './calls.ts';
 import { type Data, encoded, type Unwritten, withoutNull, writeSecret } from './execute-write-secret.ts';
 
 export interface SecretPorts {

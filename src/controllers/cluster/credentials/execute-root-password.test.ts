@@ -14,7 +14,7 @@ import { API_VERSION } from '../../../api/names.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
 import { hexId } from '../../../etcd/ids.ts';
 import { secrets } from '../../../kube/resources.ts';
-import type { RootPasswordCall } from '../calls.ts';
+import type { RootPasswordCall } from './calls.ts';
 import { executeRootPasswordCall, type RootPorts } from './execute-root-password.ts';
 
 let model: ModelEtcd;

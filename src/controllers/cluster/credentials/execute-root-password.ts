@@ -25,7 +25,7 @@ import { refKey } from '../../../kube/object.ts';
 import type { Store } from '../../../kube/store.ts';
 import { RetryLater } from '../../../runtime/plan.ts';
 import { secretOf } from '../build.ts';
-import type { RootPasswordCall, RootPasswordStep } from '../calls.ts';
+import type { RootPasswordCall, RootPasswordStep } from './calls.ts';
 import { unreadableNow } from './execute-managed-secrets.ts';
 import { type Data, encoded, writeSecret } from './execute-write-secret.ts';
 

@@ -86,9 +86,9 @@ test('an unreachable cluster does not count as one with auth', async () => {
 
 test('auth is off, on with the right password, and rejected with another: a corrected Secret is read by the next reconcile', async () => {
   await withAuth('mine');
-  expect(await observed()).toMatchObject({ etcd: { is: 'answers', auth: 'off' }, password: { kept: 'nothing' } });
+  expect(await observed()).toMatchObject({ etcd: { is: 'answers' }, auth: 'off', password: { kept: 'nothing' } });
   await enableAuth('mine');
-  expect(await observed()).toMatchObject({ etcd: { is: 'answers', auth: 'on' }, password: { kept: 'nothing' } });
+  expect(await observed()).toMatchObject({ etcd: { is: 'answers' }, auth: 'on', password: { kept: 'nothing' } });
   const asRoot = { ...at, access: { cluster: 'me', passwords: () => [{ user: 'root', password: 'mine' }] } };
   await world.etcd.auth.changePassword(asRoot, 'root', 'theirs');
   const locked = await observed();
@@ -96,7 +96,7 @@ test('auth is off, on with the right password, and rejected with another: a corr
   expect(asked).toHaveLength(1); // all members would reject it, and authenticating is slow in etcd
   await world.client.patch(secrets, { namespace: 'ns', name: 'root' }, { data: { password: base64('theirs') } });
   await observed();
-  expect((await observed()).etcd).toMatchObject({ is: 'answers', auth: 'on' });
+  expect(await observed()).toMatchObject({ etcd: { is: 'answers' }, auth: 'on' });
 });
 
 /** An etcd 3.7: it reports the auth status to every client. */

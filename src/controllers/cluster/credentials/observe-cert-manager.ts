@@ -15,14 +15,15 @@ import type { Client } from '../../../kube/client.ts';
 import { type Resource, refKey } from '../../../kube/object.ts';
 import type { Store } from '../../../kube/store.ts';
 import { tryGet } from '../../../kube/try-get.ts';
-import { type CertificateHolding, type Issuance } from '../observed.ts';
 import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
+import type { CertificateHolding, Issuance } from './observed.ts';
 
 export const certificates: Resource<Certificate> = certificateKind;
 const requests: Resource<CertificateRequest> = certificateRequestKind;
 
-interface IssuingPorts {
+export interface IssuingPorts {
   readonly client: Pick<Client, 'get'>;
+  /** Watched once a cluster requests certificates from cert-manager. */
   readonly certificates: Store<Certificate>;
 }
 

@@ -1,25 +1,11 @@
-/** Which certificates members mount, and which they serve in a handshake. */
+/** Which certificates members serve in a handshake. */
 
-import { mountIn } from '../../../access/evaluate/mounts.ts';
 import type { CertificatesView } from '../../../access/evaluate/view.ts';
 import type { SecretCache } from '../../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { CLIENT_PORT, type EtcdPortName, PEER_PORT, peerMountName, serverMountName } from '../../../api/names.ts';
-import { ETCD_PORTS } from '../../../domain/certificate-requirements.ts';
-import type { Pod } from '../../../gen/kube.ts';
 import { endpointsOf, hostsOf } from '../etcd-calls.ts';
-import type { MemberView, PodView } from '../observed.ts';
-
-/** The Secrets that its Pod mounts for its ports. */
-export function tlsOf(pod: Pod): Pick<Extract<PodView, { is: 'present' }>, 'tls'> {
-  const tls = Object.fromEntries(
-    ETCD_PORTS.flatMap((part) => {
-      const mount = mountIn(pod, part);
-      return mount ? [[part, mount]] : [];
-    }),
-  );
-  return Object.keys(tls).length === 0 ? {} : { tls };
-}
+import type { MemberView } from '../observed.ts';
 
 /** Only for members that mount the operator's copies: Pods of an earlier operator mount the user's own Secret. */
 export async function observeServedCertificates(

@@ -14,8 +14,9 @@ import { trustName } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
 import { findCondition } from '../../../domain/conditions.ts';
 import { decide } from '../decide.ts';
-import type { Issuance, Observed } from '../observed.ts';
+import type { Gathered } from '../observed.ts';
 import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
+import type { Issuance } from './observed.ts';
 
 const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'mine' } };
@@ -30,32 +31,31 @@ const never: Unreadable = { ...unreadable, judged: false };
 const trust = { part: 'peer', loadedAtStart: true, trusted: true, notReissued: [] } as const;
 const [OLD, NEW] = ['old', 'new'].map((text) => text.padEnd(64, '0')) as [string, string];
 
-function running(view: Partial<CertificatesView>, members: readonly Is[] = [up, up, up], more: Partial<Observed> = {}) {
+function running(view: Partial<CertificatesView>, members: readonly Is[] = [up, up, up], more: Partial<Gathered> = {}) {
   const o = world(members, { replicas: 3, spec: { tls, auth }, status: { trust: { peer: OLD } } });
-  return { ...o, certificates: { ...NO_CERTIFICATES, ...view }, ...more } as Observed;
+  return { ...o, certificates: { ...NO_CERTIFICATES, ...view }, ...more } as Gathered;
 }
-const fresh = (view: Partial<CertificatesView>, more: Partial<Observed> = {}): Observed => ({
+const fresh = (view: Partial<CertificatesView>, more: Partial<Gathered> = {}): Gathered => ({
   ...world([]),
   cluster: aCluster({ spec: { tls } }),
   etcd: { is: 'notAsked' },
   certificates: { ...NO_CERTIFICATES, ...view },
   ...more,
 });
-const conditionOf = (o: Observed, type: string) => {
+const conditionOf = (o: Gathered, type: string) => {
   const found = findCondition(decide(o).status.conditions, type);
   return found && `${found.status} ${found.reason}`;
 };
-const messageOf = (o: Observed, type: string) => findCondition(decide(o).status.conditions, type)?.message ?? '';
-const answering = (o: Observed, on: 'off' | 'on'): Observed =>
-  o.etcd.is === 'answers' ? { ...o, etcd: { ...o.etcd, auth: on } } : o;
-const unreachable = (o: Observed, is: 'unreachable' | 'authRejected' = 'unreachable'): Observed => ({
+const messageOf = (o: Gathered, type: string) => findCondition(decide(o).status.conditions, type)?.message ?? '';
+const answering = (o: Gathered, on: 'off' | 'on'): Gathered => ({ ...o, auth: on });
+const unreachable = (o: Gathered, is: 'unreachable' | 'authRejected' = 'unreachable'): Gathered => ({
   ...o,
   etcd: { is, message: 'no' },
   members: o.members.map(({ object, pod }) => ({ object, pod })),
 });
 
 describe('while a Secret cannot be read', () => {
-  const pods = (bundle: string): Partial<Observed> => {
+  const pods = (bundle: string): Partial<Gathered> => {
     const { members } = world([up, up, up], { replicas: 3 });
     const mount = { leaf: 'db-peer-mounted', bundle: trustName('db', 'peer', bundle) };
     return {
@@ -64,7 +64,7 @@ describe('while a Secret cannot be read', () => {
       ),
     };
   };
-  const draining = (o: Observed): Observed => ({
+  const draining = (o: Gathered): Gathered => ({
     ...o,
     members: o.members.map((m, i) =>
       i === 1 && m.pod.is === 'present' ? { ...m, pod: { ...m.pod, drainingSince: NOW - 10_000 } } : m,
@@ -75,14 +75,14 @@ describe('while a Secret cannot be read', () => {
   const requested = aCluster({ spec: { tls: issuing } });
   const [wanted] = requestedNeeds(requested).map((need) => certificateFor(requested, need, 'cluster.local'));
   const issuance: Issuance = { is: 'there', certificates: wanted ? [{ wanted, holding: { is: 'absent' } }] : [] };
-  const unformed = (o: Observed): Observed => {
+  const unformed = (o: Gathered): Gathered => {
     const { clusterID: _, ...status } = o.cluster.status ?? {};
     return { ...o, cluster: { ...o.cluster, status } };
   };
-  const others: Partial<Observed> = { members: world([up, up], { replicas: 3 }).members.slice(1) };
+  const others: Partial<Gathered> = { members: world([up, up], { replicas: 3 }).members.slice(1) };
   const ca = { secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'createCA' } as const;
 
-  test.each<[string, Observed, string]>([
+  test.each<[string, Gathered, string]>([
     ['no CA or certificate is written', running({ cas: [ca] }), 'writeSecrets'],
     [
       'no Certificate is requested for a new cluster',
@@ -164,7 +164,7 @@ describe('while a Secret cannot be read', () => {
 
 describe('while the root password cannot be read', () => {
   const root: Unreadable = { ...unreadable, secrets: ['mine'], password: true };
-  test.each<[string, Observed, string]>([
+  test.each<[string, Gathered, string]>([
     ['etcd has auth enabled', answering(running({ unreadable: root }), 'on'), 'True SecretUnreadable'],
     ['etcd has auth disabled', answering(running({ unreadable: root }), 'off'), 'False SecretUnreadable'],
     ['etcd does not respond', unreachable(running({ unreadable: root })), 'Unknown SecretUnreadable'],

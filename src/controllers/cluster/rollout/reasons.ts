@@ -1,5 +1,5 @@
 /** Why a member is outdated and has to restart. A new reason to restart members is a function in CHECKERS. */
-import { loadsOtherBundle } from '../credentials/ca-rotation.ts';
+import { loadsOther, ROTATING } from '../credentials/state.ts';
 import type { MemberView, Observed } from '../observed.ts';
 
 export interface Outdated {
@@ -10,6 +10,11 @@ export interface Outdated {
 }
 
 type Checker = (o: Observed, m: MemberView) => Outdated | undefined;
+
+const loadsOtherBundle: Checker = (o, m) =>
+  o.credentials.restart.some((bundle) => loadsOther(m.pod, bundle))
+    ? { reason: ROTATING, message: 'to load the recorded CA bundle' }
+    : undefined;
 
 const CHECKERS: readonly Checker[] = [loadsOtherBundle];
 

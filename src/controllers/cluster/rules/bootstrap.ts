@@ -9,7 +9,6 @@ import { QUIET_START_MS, SEED_DEAD_AFTER, SEED_PROBE } from '../../../domain/tim
 import { probeMs } from '../../../lib/backoff.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { seedMember } from '../build.ts';
-import { bundleLatch, unreadableSecrets } from '../credentials/certificates.ts';
 import {
   createdAt,
   type Decided,
@@ -38,13 +37,19 @@ const seedView = (o: Observed): MemberView | undefined =>
   o.members.find((m) => m.object.metadata.name === seedName(o.cluster)) ??
   o.members.find((m) => m.object.spec.bootstrap === true);
 
+/** Before any Pod that mounts them. */
+export const waitForCredentials = (o: Observed): Decided => {
+  const { blockedBy } = o.credentials.bootstrap;
+  return o.members.length === 0 && blockedBy ? { message: blockedBy.message } : undefined;
+};
+
 /**
  * Bootstraps the cluster. The token, the target and the number of the first member are written to the status before any object
  * is created, and names are derived from them: after a crash the operator creates the same objects, or gets AlreadyExists.
  */
 export function bootstrap(o: Observed): Decided {
   if (isFormed(o) || o.seed.is !== 'absent' || seedView(o)) return undefined;
-  const [unread] = [unreadableSecrets(o) ?? [], unreadableObjects(o)].flat(); // an unreadable object may belong to another owner
+  const unread = o.credentials.bootstrap.blockedBy?.message ?? unreadableObjects(o)[0]; // it may belong to another owner
   if (unread !== undefined) return { message: unread };
   const { name, namespace, uid } = identity(o.cluster);
   const status = o.cluster.status ?? {};
@@ -56,7 +61,6 @@ export function bootstrap(o: Observed): Decided {
     ...(defaults !== undefined && { defaults }),
     ...(!status.observed && { observed: target }), // later edits are adopted by adoptTarget
     ...(status.progressDeadline === undefined && { progressDeadline: progressDeadline(o) }),
-    ...bundleLatch(o),
     membersNamed: Math.max(status.membersNamed ?? 0, SEED),
   };
   const seed = seedMember(o.cluster, seedName(o.cluster), target, token);
@@ -70,7 +74,7 @@ export function bootstrap(o: Observed): Decided {
 
 /** No write was acknowledged before the cluster ID is recorded, so a seed with an outdated spec is deleted and recreated. */
 export function rebuildSeed(o: Observed): Decided {
-  if (unreadableSecrets(o) !== undefined) return undefined; // a seed that the operator cannot authenticate to may be healthy
+  if (o.credentials.bootstrap.blockedBy) return undefined; // a seed that the operator cannot authenticate to may be healthy
   const seed = seedView(o);
   if (isFormed(o) || !seed || !isNotBeingDeleted(seed) || o.etcd.is === 'answers') return undefined;
   if (unapplied(o).length > 0)

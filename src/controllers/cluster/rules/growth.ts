@@ -10,7 +10,6 @@ import { JOIN_PROBE, NEVER_STARTED_MS, SLOW_JOIN_MS } from '../../../domain/timi
 import { probeMs } from '../../../lib/backoff.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
-import { canMount } from '../credentials/certificates.ts';
 import { blockedBy } from '../disruption-view.ts';
 import { etcdStep } from '../etcd-calls.ts';
 import {
@@ -102,6 +101,12 @@ export function rebuildJoining(o: Observed): Decided {
   return undefined;
 }
 
+/** Auth is enabled before other members serve clients without it. */
+export const waitForAuth = (o: Observed): Decided => {
+  const { blockedBy } = o.credentials.join;
+  return blockedBy?.waits === false ? { message: blockedBy.message } : undefined;
+};
+
 /**
  * Adds the next learner when the previous one serves: before that, the previous one still compares its initial cluster with the
  * member list, resolves every name in it, and would wait for a Pod that does not exist yet. And before the previous one is
@@ -112,7 +117,7 @@ export function addLearner(o: Observed): Decided {
   if (!entries || entries.length >= maxMembers(o) || isFull(o) || joining(o).length > 0) return undefined;
   if (o.members.some(isLeaving) && !needsReplacementVoter(o)) return undefined;
   if (healthyVoters(o).length < votersOf(o).length) return undefined;
-  if (!canMount(o)) return undefined;
+  if (o.credentials.join.blockedBy) return undefined;
   // The Pod of a seed that is not recorded as a voter may still bootstrap: with an emptied volume it would do so again.
   if (entries.length === 1 && voterSteps(o).length > 0) return undefined;
   // The last attempt was refused, and a learner can be promoted meanwhile.

@@ -2,22 +2,15 @@
 
 import type { PortTrustView } from '../../../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
-import { type EtcdPortName, trustName } from '../../../../api/names.ts';
+import { type EtcdPortName, requestedRotation, trustName } from '../../../../api/names.ts';
 import { ETCD_PORTS } from '../../../../domain/certificate-requirements.ts';
 import { identity } from '../../../../domain/ownership.ts';
 import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
-import {
-  type Contributed,
-  type Decided,
-  desired,
-  hasToken,
-  isFormed,
-  type MemberView,
-  type Observed,
-} from '../../observed.ts';
-import { bundleOf, isSettled, mayNarrow, ROTATING } from '../ca-rotation.ts';
-import { bundleLatch, unreadableSecrets } from '../certificates.ts';
+import { independent } from '../../../../runtime/plan.ts';
+import { isSettled, mayNarrow } from '../ca-rotation.ts';
 import { dueSecrets } from '../due.ts';
+import { type Contributed, type CredentialsObserved, isUnread } from '../observed.ts';
+import { type MountingPod, ROTATING } from '../state.ts';
 
 type Trust = NonNullable<EtcdClusterStatus['trust']>;
 
@@ -28,43 +21,41 @@ const MESSAGES = {
   narrow: 'CA rotation, step 3 of 3: the old CA is removed from the CA bundle',
 } as const;
 
-/** The bundles of both ports are narrowed together, or every member would restart once more. */
-const mayNarrowAll = (o: Observed): boolean => o.certificates.trusts.every((t) => isSettled(t) || mayNarrow(o, t));
+/**
+ * Only at rest: a member that joins or is replaced has not served its certificate yet. Not while Secrets are due, which are decided by
+ * the wider bundle. And on both ports together, or every member would restart once more.
+ */
+const mayNarrowAll = (c: CredentialsObserved): boolean =>
+  c.atRest && dueSecrets(c).length === 0 && c.certificates.trusts.every((t) => isSettled(t) || mayNarrow(c, t));
 
-const namesNoBundle = (m: MemberView, part: EtcdPortName): boolean =>
-  m.pod.is === 'present' && m.pod.tls?.[part] !== undefined && m.pod.tls[part].bundle === undefined;
+const namesNoBundle = ({ tls }: MountingPod, part: EtcdPortName): boolean =>
+  tls?.[part] !== undefined && tls[part].bundle === undefined;
 
 /** For Pods of an earlier operator, which name no bundle Secret, the digest is recorded before it can change. */
 function assumedFor(
-  o: Observed,
+  c: CredentialsObserved,
   { part, loadedAtStart: atStart, recorded, next }: PortTrustView,
 ): readonly (readonly [EtcdPortName, string])[] {
-  const known = o.cluster.status?.trust?.[part] === undefined ? next?.digest : recorded;
-  const unrecorded =
-    o.cluster.status?.trust?.assumed?.[part] === undefined && o.members.some((m) => namesNoBundle(m, part));
-  return atStart && unrecorded && known !== undefined ? [[part, known]] : [];
+  const known = c.cluster.status?.trust?.[part] === undefined ? next?.digest : recorded;
+  const isAssumed = atStart && c.pods.some((pod) => namesNoBundle(pod, part));
+  return isAssumed && known !== undefined ? [[part, known]] : [];
 }
 
-/** Widened at any time. Before the first member has started, a user may change a Secret: it starts with the new contents. */
-export function recordCABundle(o: Observed): Contributed {
-  if (unreadableSecrets(o) !== undefined) return undefined; // the CA may have changed since it was read
-  if (!isFormed(o)) return renewCABundle(o);
-  return desired(o) === 0 ? undefined : record(o, (t) => t.next !== undefined && t.next.step !== 'narrow');
+/** A bundle is widened at any time. */
+export function recordCABundle(c: CredentialsObserved): Contributed {
+  if (isUnread(c)) return undefined; // the CA may have changed since it was read
+  if (!c.formed) return recordFirst(c);
+  if (c.replicas === 0) return undefined;
+  const widened = record(c, (t) => t.next !== undefined && t.next.step !== 'narrow');
+  return widened ?? (mayNarrowAll(c) ? record(c, (t) => t.next !== undefined) : undefined);
 }
 
-/** Only at rest: a member that joins or is replaced has not served its certificate yet. */
-export function narrowCABundle(o: Observed): Decided {
-  if (!isFormed(o) || recordCABundle(o) !== undefined || unreadableSecrets(o) !== undefined) return undefined;
-  if (dueSecrets(o).length > 0) return undefined; // they are decided by the wider bundle
-  return mayNarrowAll(o) ? record(o, (t) => t.next !== undefined) : undefined;
-}
-
-function record(o: Observed, isDue: (t: PortTrustView) => boolean): Contributed & Decided {
-  const before: Trust = o.cluster.status?.trust ?? {};
-  const { trusts, kept } = o.certificates;
-  const { name } = identity(o.cluster);
+function record(c: CredentialsObserved, isDue: (t: PortTrustView) => boolean): Contributed {
+  const before: Trust = c.cluster.status?.trust ?? {};
+  const { trusts, kept } = c.certificates;
+  const { name } = identity(c.cluster);
   const due = trusts.filter(isDue);
-  const assumed = trusts.flatMap((t) => assumedFor(o, t));
+  const assumed = trusts.flatMap((t) => assumedFor(c, t));
   const commanded = trusts.flatMap(({ part, requestedRotation: value }) =>
     value === undefined ? [] : [[part, value] as const],
   );
@@ -95,29 +86,36 @@ function record(o: Observed, isDue: (t: PortTrustView) => boolean): Contributed 
   };
 }
 
-function renewCABundle(o: Observed): Contributed {
-  const { trust } = bundleLatch(o);
-  const before = o.cluster.status?.trust;
-  const changed = ETCD_PORTS.some((part) => trust?.[part] !== undefined && trust[part] !== before?.[part]);
-  return !hasToken(o) || !changed || !trust
-    ? undefined
-    : { message: 'the CA bundle for the first member has changed', latch: { trust } };
+/** Before the first member has started, a user may change a Secret: it starts with the new contents. Other members get another bundle only by a CA rotation. */
+function recordFirst(c: CredentialsObserved): Contributed {
+  const { status, metadata } = c.cluster;
+  const begin = c.certificates.trusts.flatMap(({ part, next }) =>
+    next?.step === 'begin' ? [[part, next.digest] as const] : [],
+  );
+  if (!c.hasToken || begin.every(([part, digest]) => digest === status?.trust?.[part])) return undefined;
+  const rotation = requestedRotation(metadata.annotations);
+  const commanded = rotation !== undefined && {
+    commanded: Object.fromEntries(begin.map(([part]) => [part, rotation])),
+  };
+  return {
+    message: 'the CA bundle for the first member is recorded',
+    latch: { trust: { ...Object.fromEntries(begin), ...commanded } },
+  };
 }
 
 /** A previous CA bundle is deleted when no Pod mounts it any more. */
-export function discardCABundles(o: Observed): Decided {
+export function discardCABundles(c: CredentialsObserved): Contributed {
   // A user may have put the previous CA back: then its bundle is recorded again in the same plan, and not deleted.
-  if (unreadableSecrets(o) !== undefined || recordCABundle(o) !== undefined) return undefined;
-  const used = o.members.flatMap((m) => ETCD_PORTS.flatMap((part) => bundleOf(o, m, part) ?? []));
-  const over = o.certificates.kept.filter((secret) => !used.includes(secret));
-  const running = o.members.every((m) => m.pod.is === 'present');
-  if (over.length === 0 || !running) return undefined;
-  return {
-    message: `no member uses the previous CA bundle any more: Secret ${over.join(', ')} is deleted`,
-    steps: over.map((target) => ({
+  if (!c.atRest || isUnread(c) || recordCABundle(c) !== undefined) return undefined;
+  const used = c.pods.flatMap((pod) => ETCD_PORTS.flatMap((part) => pod.tls?.[part]?.bundle ?? []));
+  const over = c.certificates.kept.filter((secret) => !used.includes(secret));
+  if (c.pods.some((pod) => pod.is === 'absent')) return undefined; // it may be about to start with a previous bundle
+  return independent(
+    `no member uses the previous CA bundle any more: Secret ${over.join(', ')} is deleted`,
+    over.map((target) => ({
       do: 'call',
-      call: { is: 'secret', name: 'deleteCABundle', target, cluster: identity(o.cluster) },
+      call: { is: 'secret', name: 'deleteCABundle', target, cluster: identity(c.cluster) },
       retryMs: MANAGED_SECRET_RETRY_MS,
     })),
-  };
+  );
 }

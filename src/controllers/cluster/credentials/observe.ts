@@ -1,0 +1,32 @@
+/** Gathers what only the credentials chain reads: Secrets, Certificates, served certificates and the state of auth. */
+import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
+import type { Access, Ask } from '../../../etcd/client.ts';
+import type { MemberView } from '../observed.ts';
+import type { SecretPorts } from './execute-managed-secrets.ts';
+import type { RootPorts } from './execute-root-password.ts';
+import { type AskedAuth, askAuth } from './observe-auth.ts';
+import { type IssuingPorts, observeIssuance } from './observe-cert-manager.ts';
+import { observeServedCertificates } from './observe-served-certificates.ts';
+import type { GatheredCredentials } from './observed.ts';
+
+export type CredentialsPorts = SecretPorts & RootPorts & IssuingPorts & { readonly etcd: { readonly auth: AskedAuth } };
+
+/** `ask` is a request to a member that has returned the member list. */
+export async function observeCredentials(
+  ports: CredentialsPorts,
+  cluster: EtcdCluster,
+  members: readonly MemberView[],
+  ask: (Ask & { readonly access: Access }) | undefined,
+  signal: AbortSignal,
+): Promise<GatheredCredentials> {
+  const { credentials } = ports;
+  const certificates = await credentials.view(cluster);
+  const [password, issuance, auth, served] = await Promise.all([
+    credentials.password(cluster),
+    observeIssuance(ports, cluster, credentials.domain, signal),
+    ask && askAuth(ports.etcd, cluster, ask),
+    // While Secrets cannot be read, served certificates are not recorded, and the request could block on another read.
+    certificates.unreadable ? {} : observeServedCertificates(credentials, cluster, members),
+  ]);
+  return { certificates: { ...certificates, ...served }, password, ...issuance, ...auth };
+}

@@ -1,0 +1,48 @@
+/** All that membership, restarts and the status may know about credentials: the one value that the chain hands on. */
+import type { Mount } from '../../../access/evaluate/view.ts';
+import type { EtcdPortName } from '../../../api/names.ts';
+import type { Blocked } from '../../../domain/disruption.ts';
+
+/** Reason of a CA rotation, in conditions and Events. */
+export const ROTATING = 'RotatingCA';
+
+export interface Waiting extends Blocked {
+  /** Until a Secret is corrected. Otherwise the operator is doing what is waited for. */
+  readonly waits: boolean;
+}
+
+/** The Secret with the CA bundle that members must have loaded on a port. */
+export interface WantedBundle {
+  readonly port: EtcdPortName;
+  readonly bundleSecret: string;
+}
+
+export interface CredentialsState {
+  /** Why the first member is not created yet. While Secrets cannot be read, also why it is not recreated. */
+  readonly bootstrap: { readonly blockedBy: Waiting | undefined };
+  /** Why no member is added: its Pod could not mount its Secrets; or auth is enabled first, while only one member serves clients. */
+  readonly join: { readonly blockedBy: Waiting | undefined };
+  /** Why a Pod that is deleted might hang in ContainerCreating when it is recreated. */
+  readonly recreate: { readonly blockedBy: string | undefined };
+  /** A member that has loaded another bundle restarts. */
+  readonly restart: readonly WantedBundle[];
+  /** The progress of a CA rotation. */
+  readonly rotating?: string | undefined;
+  /** Why the operator cannot authenticate to etcd. */
+  readonly locked: Blocked | undefined;
+  /** What is missing until auth is as the spec asks. */
+  readonly unsecured: Waiting | undefined;
+  /** Secrets or Certificates that could not be read. */
+  readonly unread: Blocked | undefined;
+}
+
+/** What the chain reads of a member's Pod. */
+export interface MountingPod {
+  readonly is: 'absent' | 'present';
+  readonly terminating?: boolean;
+  readonly tls?: Readonly<Partial<Record<EtcdPortName, Mount>>>;
+}
+
+/** etcd loads its CA bundle only when it starts. */
+export const loadsOther = ({ tls }: MountingPod, { port, bundleSecret }: WantedBundle): boolean =>
+  tls?.[port] !== undefined && tls[port].bundle !== bundleSecret;
