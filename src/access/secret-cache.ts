@@ -27,7 +27,7 @@ import {
   type Unreadable,
 } from './evaluate/view.ts';
 import { readAndEvaluate, type UnreadSecret } from './read-secrets.ts';
-import { ServedCertificates } from './served-certificates.ts';
+import { type Served, ServedCertificates } from './served-certificates.ts';
 
 export interface SecretCacheOptions {
   readonly client: Pick<Client, 'get'>;
@@ -71,12 +71,6 @@ interface Failure extends Pick<Known, 'uid' | 'generation'> {
 
 /** The last successful read, if any, and the failure of a later one. */
 type Latest = Partial<Known> & { readonly unread?: Unreadable };
-
-export interface Served {
-  readonly behind: readonly string[];
-  /** No handshake was possible. */
-  readonly unseen: readonly string[];
-}
 
 const keyOf = ({ metadata: { namespace = '', name = '' } }: EtcdCluster): string => `${namespace}/${name}`;
 

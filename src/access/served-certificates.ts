@@ -4,6 +4,12 @@
  */
 export type ReadServed = (endpoint: string) => Promise<string | undefined>;
 
+export interface Served {
+  readonly behind: readonly string[];
+  /** No handshake was possible. */
+  readonly unseen: readonly string[];
+}
+
 export class ServedCertificates {
   /** By group and endpoint, the certificate that was last observed there. */
   readonly #seen = new Map<string, ReadonlyMap<string, string>>();
@@ -12,12 +18,7 @@ export class ServedCertificates {
    * Of these endpoints, those that serve another certificate than this one (`behind`), and those without a handshake (`unseen`): the
    * latter are only behind if they were when last observed, and never count as proven.
    */
-  async look(
-    group: string,
-    expected: string,
-    endpoints: readonly string[],
-    look: ReadServed,
-  ): Promise<{ readonly behind: readonly string[]; readonly unseen: readonly string[] }> {
+  async look(group: string, expected: string, endpoints: readonly string[], look: ReadServed): Promise<Served> {
     const before = this.#seen.get(group);
     const seen = await Promise.all(
       endpoints.map(async (endpoint) => {

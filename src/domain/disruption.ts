@@ -41,11 +41,11 @@ interface MemberFacts {
   /** The EtcdMember has the deletionPolicy of its cluster. Deleted before that, its PVC would be deleted against the policy. */
   readonly policyRecorded: boolean;
   /** Why a new Pod of it could not mount its Secrets. */
-  readonly mountBlockedBy?: string;
+  readonly mountBlockedBy?: string | undefined;
   /** Why a new Pod of it would not be created. */
-  readonly podBlockedBy?: string;
+  readonly podBlockedBy?: string | undefined;
   /** Why it is not replaced yet, after replacements that failed. */
-  readonly backOff?: string;
+  readonly backOff?: string | undefined;
 }
 
 export interface VoterView extends MemberFacts {

@@ -5,10 +5,11 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { keptPasswordName } from '../../api/names.ts';
 import { wantsAuth } from '../../api/tls.ts';
+import type { Blocked } from '../../domain/disruption.ts';
 import { holding } from '../../domain/ownership.ts';
 import type { Secret } from '../../gen/kube.ts';
 import type { Secrets } from './secret-set.ts';
-import type { PasswordProblem, PasswordView } from './view.ts';
+import type { PasswordView } from './view.ts';
 
 export const ROOT = 'root';
 /** In the user's Secret; in the operator's copy, the password that etcd last accepted. */
@@ -45,7 +46,7 @@ export function rootPassword(cluster: EtcdCluster, secrets: Secrets): RootPasswo
     ...(next !== undefined && { next }),
   };
   const { given, problem } = givenIn(secrets.get(refOf(cluster)), refOf(cluster));
-  const foreign: PasswordProblem | undefined =
+  const foreign: Blocked | undefined =
     held.is === 'foreign'
       ? { reason: 'NameConflict', message: `Secret ${name} exists and belongs to ${held.owner}` }
       : undefined;
@@ -74,10 +75,7 @@ const bytesIn = (secret: Secret | undefined, key: string): Buffer => Buffer.from
 const isText = (bytes: Buffer): boolean => Buffer.from(bytes.toString()).equals(bytes);
 
 /** Byte for byte, a trailing newline included: clusters of the earlier operator may have it in their password. */
-function givenIn(
-  secret: Secret | undefined,
-  name: string,
-): { readonly given?: string; readonly problem?: PasswordProblem } {
+function givenIn(secret: Secret | undefined, name: string): { readonly given?: string; readonly problem?: Blocked } {
   const missing = (message: string) => ({ problem: { reason: 'AuthCredentialsMissing', message } });
   const invalid = (message: string) => ({ problem: { reason: 'AuthCredentialsInvalid', message } });
   const bytes = bytesIn(secret, PASSWORD);

@@ -2,6 +2,7 @@
 
 import type { EtcdPortName } from '../../api/names.ts';
 import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
+import type { Blocked } from '../../domain/disruption.ts';
 import { type Finding, isFatal } from '../../pki/findings.ts';
 
 /** The Secret write that is due, if any. */
@@ -23,10 +24,7 @@ export type SecretAction =
   /** Only `ca.crt`: clients get a new CA before a member serves certificates that it has signed. */
   | 'publishCABundle';
 
-export interface CAView {
-  readonly secret: string;
-  readonly part: EtcdPortName;
-  readonly findings: readonly Finding[];
+export interface CAView extends Omit<BundleView, 'todo'> {
   readonly todo?: Extract<SecretAction, 'createCA' | 'createNextCA' | 'promoteNextCA'>;
   /** It has a next CA that not all members trust yet. */
   readonly successor?: boolean;
@@ -128,15 +126,10 @@ export const renewalOf = ({ certificates }: CertificatesView): number | undefine
   return times.length === 0 ? undefined : Math.min(...times);
 };
 
-/** What is wrong with the root password Secret. */
-export interface PasswordProblem {
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** The root password, as far as a decision needs it. */
 export interface PasswordView {
-  readonly problem?: PasswordProblem;
+  /** What is wrong with the root password Secret. */
+  readonly problem?: Blocked;
   /** The operator's own copy: none; equal to the user's Secret, or that has none; different; or a next password that was about to be set. */
   readonly kept: 'nothing' | 'same' | 'another' | 'intended';
 }

@@ -24,7 +24,7 @@ import {
 } from './observed.ts';
 import { isCorrupt, isHealthy, leaderOf, learnersOf, votersOf } from './quorum.ts';
 import { replacementBackOff } from './replacement-back-off.ts';
-import { blocked } from './spec-drift.ts';
+import { specBlockedBy } from './spec-drift.ts';
 
 type Facts = Omit<JoinerView, 'id' | 'neverStartedForMs'>;
 
@@ -44,7 +44,7 @@ function podBlockedBy(o: Observed, m: MemberView): string | undefined {
   const repository = m.object.spec.image?.repository;
   return repository !== undefined && !isAllowed(o.images, repository)
     ? `its Pod could not be recreated: image ${repository} is not allowed`
-    : blocked(o);
+    : specBlockedBy(o)?.message;
 }
 
 /** Members carry the deletionPolicy for their PVCs: an EtcdMember that is deleted before it has it loses its PVC. */
@@ -52,8 +52,6 @@ export const isPolicyRecorded = (o: Observed, m: MemberView): boolean =>
   o.cluster.spec.deletionPolicy !== 'Retain' || m.object.spec.deletionPolicy === 'Retain';
 
 function factsOf(o: Observed, m: MemberView): Facts {
-  const mount = o.credentials.recreate.blockedBy;
-  const [pod, backOff] = [podBlockedBy(o, m), replacementBackOff(o, m)];
   return {
     name: nameOf(m),
     healthy: isHealthy(o, m),
@@ -63,9 +61,9 @@ function factsOf(o: Observed, m: MemberView): Facts {
     failed: evidence(m) !== undefined || isCorrupt(o, m),
     data: isInMemory(m) ? 'memory' : (m.pvc ?? 'missing'),
     policyRecorded: isPolicyRecorded(o, m),
-    ...(mount !== undefined && { mountBlockedBy: mount }),
-    ...(pod !== undefined && { podBlockedBy: pod }),
-    ...(backOff !== undefined && { backOff }),
+    mountBlockedBy: o.credentials.recreate.blockedBy,
+    podBlockedBy: podBlockedBy(o, m),
+    backOff: replacementBackOff(o, m),
   };
 }
 

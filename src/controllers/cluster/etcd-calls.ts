@@ -21,13 +21,15 @@ export const endpointsOf = (m: MemberView): readonly string[] => endpointAt(m, C
 export const hostsOf = (members: readonly MemberView[], port = CLIENT_PORT): Readonly<Record<string, string>> =>
   Object.fromEntries(members.flatMap((m) => endpointAt(m, port).map((endpoint) => [endpoint, memberHost(m.object)])));
 
-function endpointsToAsk(o: ClusterFacts): readonly string[] {
+/** Healthy voters, the leader first: a follower would have to forward the request. */
+export function atVoters(o: ClusterFacts): AtMembers {
   const leader = leaderOf(o);
   const order = [...healthyVoters(o)].sort((a, b) => Number(b.id === leader) - Number(a.id === leader));
-  return order.flatMap((entry) => {
+  const endpoints = order.flatMap((entry) => {
     const m = memberOf(o, entry);
     return m ? endpointsOf(m) : [];
   });
+  return { clusterID: o.cluster.status?.clusterID ?? '', endpoints, hosts: hostsOf(o.members) };
 }
 
 /** The leader, even if it is unhealthy and about to be removed: only the leader transfers leadership. */
@@ -39,13 +41,6 @@ function leaderEndpoint(o: ClusterFacts): readonly string[] {
 
 const retryMs = (o: ClusterFacts): number =>
   o.refusedSince !== undefined && o.now - o.refusedSince > CHANGE_REFUSED_MS ? REFUSED_RETRY_MS : CHANGE_RETRY_MS;
-
-/** Healthy voters, the leader first: a follower would have to forward the request. */
-export const atVoters = (o: ClusterFacts): AtMembers => ({
-  clusterID: o.cluster.status?.clusterID ?? '',
-  endpoints: endpointsToAsk(o),
-  hosts: hostsOf(o.members),
-});
 
 export function etcdStep(
   o: ClusterFacts,

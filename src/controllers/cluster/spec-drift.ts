@@ -7,8 +7,9 @@ import type { Resources } from '../../api/resources.ts';
 import { forbiddenImage } from '../../api/security.ts';
 import { DEFAULT_SIZE } from '../../api/storage.ts';
 import { TEMPLATE_FIELDS, type Template } from '../../api/template.ts';
-import type { ConditionUpdate } from '../../domain/conditions.ts';
-import type { NotYet } from '../../domain/not-yet-supported.ts';
+import { type ConditionUpdate, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../domain/conditions.ts';
+import type { Blocked } from '../../domain/disruption.ts';
+import { NOT_YET_SUPPORTED, type NotYet, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
@@ -25,22 +26,17 @@ export function notYet(o: ClusterFacts): readonly NotYet[] {
   return [...unsupported(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate)];
 }
 
-/** Why the image is not allowed, and what a user can do about it; `undefined` when it is allowed. */
-export function imageRefusal({ cluster, images }: ClusterFacts): string | undefined {
-  const message = forbiddenImage(images, cluster.spec.image?.repository);
-  return (
-    message &&
-    `${message}: use one of ${[images.repository, ...images.allowed].join(', ')}, or ask the administrator to allow it`
-  );
+/** Why the spec is not applied, and what a user can do about it. */
+export function specBlockedBy(o: ClusterFacts): Blocked | undefined {
+  const { repository, allowed } = o.images;
+  const [unsupported] = notYetConditions(notYet(o));
+  if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
+  const image = forbiddenImage(o.images, o.cluster.spec.image?.repository);
+  const remedy = `use one of ${[repository, ...allowed].join(', ')}, or ask the administrator to allow it`;
+  if (image !== undefined) return { reason: 'ImageNotAllowed', message: `${image}: ${remedy}` };
+  const message = restoreImpossible(o);
+  return message === undefined ? undefined : { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message };
 }
-
-/** Why the spec is not applied, or `undefined`. */
-export const blocked = (o: ClusterFacts): string | undefined => {
-  const unsupported = notYet(o);
-  return unsupported.length > 0
-    ? unsupported.map((n) => n.message).join('; ')
-    : (imageRefusal(o) ?? restoreImpossible(o));
-};
 
 export const QUOTA_FITS_VOLUME = 'QuotaFitsVolume';
 

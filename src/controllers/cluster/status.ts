@@ -2,12 +2,7 @@
 
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { clusterSelector } from '../../api/names.ts';
-import {
-  type ConditionUpdate,
-  findCondition,
-  OPERATOR_IMAGE_NOT_CONFIGURED,
-  updateConditions,
-} from '../../domain/conditions.ts';
+import { type ConditionUpdate, findCondition, updateConditions } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
@@ -19,8 +14,9 @@ import type { UpkeepTask } from '../../runtime/plan.ts';
 import { BACKUP_FRESH, backupConditions, backupRequeueMs } from './backup.ts';
 import type { ClusterCall } from './calls.ts';
 import type { CredentialsDecision } from './credentials/decide.ts';
-import { type CredentialsState, ROTATING } from './credentials/state.ts';
-import { type Loss, lossOfAll } from './loss.ts';
+import { ROTATING } from './credentials/state.ts';
+import { AUTH_ENABLED, CERTIFICATES_VALID } from './credentials/status.ts';
+import { lossOfAll } from './loss.ts';
 import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC, stepFailures } from './managed-objects.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
@@ -40,55 +36,15 @@ import {
 } from './observed.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted } from './replacement.ts';
-import { restoreConditions, restoreImpossible } from './restore.ts';
-import { imageRefusal, notYet, QUOTA_FITS_VOLUME, quotaConditions, unapplied } from './spec-drift.ts';
-
-/** What the conditions Available, Progressing and Degraded are derived from. */
-interface Situation {
-  /** The message of the rule that decided. */
-  readonly message: string;
-  readonly formed: boolean;
-  /** Voters whose Pod is ready. */
-  readonly ready: number;
-  /** The client Service has a ready Pod. */
-  readonly reached: boolean;
-  /** Voters that serve, including those that have just started or are being deleted. */
-  readonly serving: number;
-  readonly voters: number;
-  readonly desired: number;
-  /** The number of members is `desired`, and all of them are voters. */
-  readonly whole: boolean;
-  /** A member has failure evidence. */
-  readonly broken: boolean;
-  /** The operator has given up replacing a member: a user has to find the cause. */
-  readonly exhausted: boolean;
-  /** The message while replicas is 0. */
-  readonly paused: string | undefined;
-  /** The cluster was Available before: a member that is not ready is then a failure, not a slow start. */
-  readonly served: boolean;
-  /** The cluster was never Available, and all members may still become ready: none has failure evidence or is being deleted. */
-  readonly starting: boolean;
-  /** Set when no member can serve its data any more. */
-  readonly lost: Loss | undefined;
-  readonly taken: string;
-  readonly unapplied: string;
-  readonly inFlight: boolean;
-  readonly late: boolean;
-  readonly trouble: string;
-  /** A membership change that every voter refuses, although all are healthy. */
-  readonly refused: { readonly message: string; readonly hopeless: boolean } | undefined;
-  /** Why etcd rejects writes although all members respond. */
-  readonly full: string | undefined;
-  /** Why the spec is not applied: not supported yet, or not allowed. */
-  readonly held: Blocked | undefined;
-  /** The objects that could not be read: whether they match the spec is unknown. */
-  readonly unread: Blocked | undefined;
-  readonly credentials: CredentialsState;
-}
+import { restoreConditions } from './restore.ts';
+import { notYet, QUOTA_FITS_VOLUME, quotaConditions, specBlockedBy, unapplied } from './spec-drift.ts';
 
 type Condition = Omit<ConditionUpdate, 'type'>;
 const yes = (reason: string, message: string): Condition => ({ status: 'True', reason, message });
 const no = (reason: string, message: string): Condition => ({ status: 'False', reason, message });
+
+/** Conditions that are removed when nothing reports them. AuthEnabled is not among them: it is left as it is while etcd does not respond. */
+const PASSING = [CERTIFICATES_VALID, BACKUP_FRESH, QUOTA_FITS_VOLUME, MANAGED_OBJECTS_IN_SYNC, NOT_YET_SUPPORTED];
 
 /** What was decided, as far as the status reports it. */
 export interface Decisions {
@@ -110,11 +66,18 @@ export function statusOf(
   const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
   const reached = arrived && s.unapplied === '' && s.held === undefined && s.credentials.unsecured === undefined;
   const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
-  const unsupported = notYetConditions(notYet(o));
-  const restore = restoreConditions(o, s.formed);
-  const backup = backupConditions(o);
-  const quota = quotaConditions(o);
-  const inSync = inSyncConditions(o, tasks);
+  const updates: readonly ConditionUpdate[] = [
+    { type: 'Available', ...available(s) },
+    { type: 'Progressing', ...progressing(s, reached) },
+    { type: 'Degraded', ...degraded(s) },
+    ...credentials.conditions,
+    ...restoreConditions(o, s.formed),
+    ...backupConditions(o),
+    ...quotaConditions(o),
+    ...inSyncConditions(o, tasks),
+    ...notYetConditions(notYet(o)),
+  ];
+  const obsolete = [...PASSING, ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED])];
   return {
     ...rest,
     ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
@@ -125,47 +88,39 @@ export function statusOf(
     conditions: [
       ...updateConditions(
         before.conditions,
-        [
-          { type: 'Available', ...available(s) },
-          { type: 'Progressing', ...progressing(s, reached) },
-          { type: 'Degraded', ...degraded(s) },
-          ...credentials.conditions,
-          ...restore,
-          ...backup,
-          ...quota,
-          ...inSync,
-          ...unsupported,
-        ],
+        updates,
         { generation: o.cluster.metadata.generation, now: iso(o.now) },
-        [
-          ...(unsupported.length === 0 ? [NOT_YET_SUPPORTED] : []),
-          ...credentials.obsolete,
-          ...(backup.length === 0 ? [BACKUP_FRESH] : []),
-          ...(quota.length === 0 ? [QUOTA_FITS_VOLUME] : []),
-          ...(inSync.length === 0 ? [MANAGED_OBJECTS_IN_SYNC] : []),
-        ],
+        obsolete.filter((type) => updates.every((update) => update.type !== type)),
       ),
     ],
   };
 }
 
-function situation(o: Observed, latched: EtcdClusterStatus, message: string, wantedBy: WantedChange): Situation {
+/** What the conditions Available, Progressing and Degraded are derived from. */
+type Situation = ReturnType<typeof situation>;
+
+function situation(o: Observed, latched: EtcdClusterStatus, message: string, wantedBy: WantedChange) {
   const before = findCondition(latched.conditions, 'Available');
   const deadline = latched.progressDeadline;
+  // Available before: a member that is not ready is then a failure, not a slow start.
   const served = before?.status === 'True' || before?.reason === 'QuorumLost';
   return {
     message,
     formed: latched.clusterID !== undefined,
     ready: o.members.filter(isReadyVoter).length,
+    /** The client Service has a ready Pod. */
     reached: o.members.some((m) => isReached(o, m)),
+    /** Including voters that have just started or are being deleted. */
     serving: servingVoters(o),
     voters: voterCount(o),
     desired: desired(o),
     whole: isWhole(o),
     broken: o.members.some((m) => evidence(m) !== undefined),
+    /** The operator has given up replacing a member: a user has to find the cause. */
     exhausted: isExhausted(o),
     paused: desired(o) === 0 ? pausedMessage(o, message) : undefined,
     served,
+    /** All members may still become ready. */
     starting: !served && o.members.every((m) => isNotBeingDeleted(m) && evidence(m) === undefined),
     lost: lossOfAll(o),
     taken: conflicts(o).join('; '),
@@ -173,6 +128,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     inFlight: deadline !== undefined,
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     trouble: etcdError(o) !== undefined ? message : (clusterIdMismatch(o) ?? ''),
+    /** A membership change that every voter refuses, although all are healthy. */
     refused: refusedStatus(o, wantedBy),
     full: noSpaceMessage(o),
     held: blockedStatus(o),
@@ -207,15 +163,10 @@ function noSpaceMessage(o: Observed): string | undefined {
   return `etcd rejects writes: database space exceeded on ${names.join(', ')} (NOSPACE). Delete keys that are not needed, compact and defragment; then run: etcdctl alarm disarm`;
 }
 
-function blockedStatus(o: Observed): Situation['held'] {
-  const [unsupported] = notYetConditions(notYet(o));
-  if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
-  const image = imageRefusal(o);
-  if (image !== undefined) return { reason: 'ImageNotAllowed', message: image };
-  const unrestorable = restoreImpossible(o);
-  if (unrestorable !== undefined) return { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message: unrestorable };
+/** Why the spec is not applied: not supported yet, not allowed, or without certificates. */
+function blockedStatus(o: Observed): Blocked | undefined {
   const { blockedBy } = o.credentials.bootstrap;
-  return blockedBy?.waits && o.members.length === 0 ? blockedBy : undefined;
+  return specBlockedBy(o) ?? (blockedBy?.waits && o.members.length === 0 ? blockedBy : undefined);
 }
 
 /** The client Service routes to ready Pods only, so a quorum of etcd alone does not make the cluster available. */

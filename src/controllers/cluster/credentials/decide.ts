@@ -23,7 +23,7 @@ import { changeRootPassword, enableAuth, recordAuth } from './rules/auth.ts';
 import { discardCABundles, recordCABundle } from './rules/ca-rotation.ts';
 import { requestCertificates, writeSecrets } from './rules/certificates.ts';
 import type { CredentialsState, Waiting } from './state.ts';
-import { AUTH_ENABLED, authConditions, CERTIFICATES_VALID, certificateConditions } from './status.ts';
+import { authConditions, certificateConditions } from './status.ts';
 
 /** Every row contributes. */
 export const CREDENTIALS: readonly NamedRule<CredentialsObserved, CredentialsUpkeep>[] = [
@@ -40,8 +40,6 @@ export interface CredentialsDecision {
   readonly state: CredentialsState;
   readonly upkeep: readonly Answer<CredentialsUpkeep>[];
   readonly conditions: readonly ConditionUpdate[];
-  /** Conditions that do not apply any more. */
-  readonly obsolete: readonly string[];
   readonly requeueAfterMs: readonly number[];
 }
 
@@ -65,16 +63,11 @@ export const stateOf = (c: CredentialsFacts): CredentialsState => ({
 /** After membership: whether that is at rest, and what a restart waits for, are facts of the chain. */
 export function decideCredentials(c: CredentialsObserved, state: CredentialsState): CredentialsDecision {
   const rotating = rotationOf(c);
-  const certificates = certificateConditions(c, rotating);
   const unreadMs = unreadCertificates(c) ? UNREADABLE_RECHECK_MS : undefined;
   return {
     state: { ...state, rotating },
     upkeep: allOf(CREDENTIALS, c),
-    conditions: [...certificates, ...authConditions(c)],
-    obsolete: [
-      ...(certificates.length === 0 ? [CERTIFICATES_VALID] : []),
-      ...(c.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED]),
-    ],
+    conditions: [...certificateConditions(c, rotating), ...authConditions(c)],
     requeueAfterMs: [certificatesRequeueMs(c), authRequeueMs(c), unreadMs].filter((ms) => ms !== undefined),
   };
 }

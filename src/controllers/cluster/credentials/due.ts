@@ -1,6 +1,5 @@
 /** What is to be requested and written for a cluster's certificates. No Pod starts before it is done. */
 import type { SecretAction } from '../../../access/evaluate/view.ts';
-import type { EtcdPortName } from '../../../api/names.ts';
 import { certificateKind } from '../../../domain/cert-manager.ts';
 import { portOf, writtenFor } from '../../../domain/certificate-requirements.ts';
 import type { Finding } from '../../../pki/findings.ts';
@@ -37,14 +36,8 @@ function stepFor({ wanted, holding }: CertificateHolding): readonly Step[] {
     : [];
 }
 
-export interface DueSecret {
-  readonly todo: SecretAction;
-  readonly secret: string;
-  readonly part: EtcdPortName;
-}
-
 /** CAs first: the certificates that they sign follow in the same reconcile. Not on a stale read: an existing Secret would count as missing. */
-export function dueSecrets(c: CredentialsFacts): readonly DueSecret[] {
+export function dueSecrets(c: CredentialsFacts) {
   if (isNotStarted(c) || isUnread(c)) return [];
   const { cas, certificates, bundles } = c.certificates;
   return [
@@ -55,6 +48,8 @@ export function dueSecrets(c: CredentialsFacts): readonly DueSecret[] {
     ...bundles.flatMap(({ secret, part, todo }) => (todo ? [{ todo, secret, part }] : [])),
   ];
 }
+
+export type DueSecret = ReturnType<typeof dueSecrets>[number];
 
 export const writeMessage = (due: readonly DueSecret[]): string =>
   due.map(({ todo, secret }) => `${MESSAGES[todo]}: Secret ${secret}`).join('; ');

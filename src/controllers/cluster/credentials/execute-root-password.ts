@@ -33,12 +33,7 @@ export interface RootPorts {
   readonly client: Pick<Client, 'get' | 'create' | 'patch'>;
   readonly credentials: Pick<SecretCache, 'access' | 'forget'>;
   readonly clusters: Store<EtcdCluster>;
-  readonly etcd: {
-    readonly auth: Pick<
-      AuthPort,
-      'deleteUser' | 'addUser' | 'grantRole' | 'rolesOf' | 'enable' | 'changePassword' | 'authenticate'
-    >;
-  };
+  readonly etcd: { readonly auth: AuthPort };
 }
 
 interface Work {
@@ -47,7 +42,7 @@ interface Work {
   readonly password: RootPassword;
   readonly signal: AbortSignal;
   /** Asks healthy voters, one after the other. */
-  readonly send: <T>(call: (auth: RootPorts['etcd']['auth'], ask: Ask) => Promise<Result<T>>) => Promise<Result<T>>;
+  readonly send: <T>(call: (auth: AuthPort, ask: Ask) => Promise<Result<T>>) => Promise<Result<T>>;
 }
 
 export async function executeRootPasswordCall(

@@ -5,8 +5,6 @@ import type { AuthPort } from '../../../etcd/auth.ts';
 import type { Access, Ask } from '../../../etcd/client.ts';
 import type { EtcdErrorKind } from '../../../etcd/errors.ts';
 
-export type AskedAuth = Pick<AuthPort, 'roles' | 'status'>;
-
 /** etcd's errors for a client that is not authenticated, or is authenticated by its certificate as the user of that name. */
 const AUTH_REQUIRED: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
 
@@ -15,7 +13,7 @@ const AUTH_REQUIRED: readonly EtcdErrorKind[] = ['authRequired', 'permissionDeni
  * needs root first: from 3.7 on, etcd reports the auth status to every client, which would prove no password either.
  */
 export async function askAuth(
-  etcd: { readonly auth: AskedAuth },
+  etcd: { readonly auth: Pick<AuthPort, 'roles' | 'status'> },
   { spec }: EtcdCluster,
   ask: Ask & { readonly access: Access },
 ): Promise<{ readonly auth: 'off' | 'on' | 'required' } | undefined> {

@@ -4,12 +4,12 @@ import type { Access, Ask } from '../../../etcd/client.ts';
 import type { MemberView } from '../observed.ts';
 import type { SecretPorts } from './execute-managed-secrets.ts';
 import type { RootPorts } from './execute-root-password.ts';
-import { type AskedAuth, askAuth } from './observe-auth.ts';
+import { askAuth } from './observe-auth.ts';
 import { type IssuingPorts, observeIssuance } from './observe-cert-manager.ts';
 import { observeServedCertificates } from './observe-served-certificates.ts';
 import type { GatheredCredentials } from './observed.ts';
 
-export type CredentialsPorts = SecretPorts & RootPorts & IssuingPorts & { readonly etcd: { readonly auth: AskedAuth } };
+export type CredentialsPorts = SecretPorts & RootPorts & IssuingPorts;
 
 /** `ask` is a request to a member that has returned the member list. */
 export async function observeCredentials(

@@ -15,7 +15,7 @@ import {
   wanted,
 } from '../observed.ts';
 import { relabelSteps } from '../services.ts';
-import { blocked, progressDeadline } from '../spec-drift.ts';
+import { progressDeadline, specBlockedBy } from '../spec-drift.ts';
 
 export const beingDeleted = (o: Observed): Decided =>
   isBeingDeleted(o.cluster)
@@ -45,8 +45,8 @@ export const adoptMembers = (o: Observed): Contributed => {
 
 /** A cluster whose spec cannot be fully met is not bootstrapped; a running cluster is left as it is. */
 export const blockedBySpec = (o: Observed): Decided => {
-  const message = blocked(o);
-  return isFormed(o) || message === undefined ? undefined : { message };
+  const blocked = isFormed(o) ? undefined : specBlockedBy(o);
+  return blocked && { message: blocked.message };
 };
 
 /** A cluster is not bootstrapped while a foreign object has one of its names; a running cluster continues and reports the conflict. */
@@ -64,7 +64,7 @@ export const nameTaken = (o: Observed): Decided =>
  */
 export const adoptTarget = (o: Observed): Contributed => {
   const { observed } = o.cluster.status ?? {};
-  if (observed === undefined || blocked(o) !== undefined) return undefined;
+  if (observed === undefined || specBlockedBy(o) !== undefined) return undefined;
   const { additionalMetadata: next, ...target } = wanted(o);
   const metadata = relabelSteps(o).length > 0 ? observed.additionalMetadata : next;
   const adopted = { ...target, ...(metadata && { additionalMetadata: metadata }) };

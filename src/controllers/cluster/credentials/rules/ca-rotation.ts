@@ -6,11 +6,12 @@ import { type EtcdPortName, requestedRotation, trustName } from '../../../../api
 import { ETCD_PORTS } from '../../../../domain/certificate-requirements.ts';
 import { identity } from '../../../../domain/ownership.ts';
 import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
+import { sameJson } from '../../../../lib/merge-patch.ts';
 import { independent } from '../../../../runtime/plan.ts';
 import { isSettled, mayNarrow } from '../ca-rotation.ts';
 import { dueSecrets } from '../due.ts';
 import { type Contributed, type CredentialsObserved, isUnread } from '../observed.ts';
-import { type MountingPod, ROTATING } from '../state.ts';
+import { ROTATING } from '../state.ts';
 
 type Trust = NonNullable<EtcdClusterStatus['trust']>;
 
@@ -28,17 +29,20 @@ const MESSAGES = {
 const mayNarrowAll = (c: CredentialsObserved): boolean =>
   c.atRest && dueSecrets(c).length === 0 && c.certificates.trusts.every((t) => isSettled(t) || mayNarrow(c, t));
 
-const namesNoBundle = ({ tls }: MountingPod, part: EtcdPortName): boolean =>
-  tls?.[part] !== undefined && tls[part].bundle === undefined;
+type ByPort = Partial<Record<EtcdPortName, string>>;
+
+/** Of the ports that have the value. */
+const byPort = (trusts: readonly PortTrustView[], value: (t: PortTrustView) => string | undefined): ByPort =>
+  Object.fromEntries(trusts.map((t) => [t.part, value(t)] as const).filter(([, each]) => each !== undefined));
+
+const bundleNames = ({ cluster }: CredentialsObserved, trust: ByPort, part: EtcdPortName): readonly string[] =>
+  trust[part] === undefined ? [] : [trustName(identity(cluster).name, part, trust[part])];
 
 /** For Pods of an earlier operator, which name no bundle Secret, the digest is recorded before it can change. */
-function assumedFor(
-  c: CredentialsObserved,
-  { part, loadedAtStart: atStart, recorded, next }: PortTrustView,
-): readonly (readonly [EtcdPortName, string])[] {
+function assumedFor(c: CredentialsObserved, { part, loadedAtStart, recorded, next }: PortTrustView) {
+  const isUnknown = c.pods.some(({ tls }) => tls?.[part] !== undefined && tls[part].bundle === undefined);
   const known = c.cluster.status?.trust?.[part] === undefined ? next?.digest : recorded;
-  const isAssumed = atStart && c.pods.some((pod) => namesNoBundle(pod, part));
-  return isAssumed && known !== undefined ? [[part, known]] : [];
+  return loadedAtStart && isUnknown ? known : undefined;
 }
 
 /** A bundle is widened at any time. */
@@ -53,29 +57,21 @@ export function recordCABundle(c: CredentialsObserved): Contributed {
 function record(c: CredentialsObserved, isDue: (t: PortTrustView) => boolean): Contributed {
   const before: Trust = c.cluster.status?.trust ?? {};
   const { trusts, kept } = c.certificates;
-  const { name } = identity(c.cluster);
   const due = trusts.filter(isDue);
-  const assumed = trusts.flatMap((t) => assumedFor(c, t));
-  const commanded = trusts.flatMap(({ part, requestedRotation: value }) =>
-    value === undefined ? [] : [[part, value] as const],
-  );
-  const deleted = (before.kept ?? []).filter((secret) => !kept.includes(secret));
-  if (due.length + assumed.length + commanded.length + deleted.length === 0) return undefined;
-  const digests = Object.fromEntries(due.flatMap(({ part, next }) => (next ? [[part, next.digest]] : [])));
-  const now = { ...before, ...digests };
-  const left = due.flatMap(({ part, loadedAtStart: atStart }) => {
-    const digest = before[part];
-    return atStart && digest !== undefined ? [trustName(name, part, digest)] : [];
-  });
-  const used = ETCD_PORTS.map((part) => trustName(name, part, now[part] ?? ''));
+  const now = { ...before, ...byPort(due, ({ next }) => next?.digest) };
+  const assumed = { ...before.assumed, ...byPort(trusts, (t) => assumedFor(c, t)) };
+  const commanded = { ...before.commanded, ...byPort(trusts, (t) => t.requestedRotation) };
+  const left = due.flatMap((t) => (t.loadedAtStart ? bundleNames(c, before, t.part) : []));
+  const used = ETCD_PORTS.flatMap((part) => bundleNames(c, now, part));
   const keep = [...new Set([...kept, ...left])].filter((secret) => !used.includes(secret));
   const { kept: _, ...rest } = now;
   const trust: Trust = {
     ...rest,
-    ...(assumed.length > 0 && { assumed: { ...before.assumed, ...Object.fromEntries(assumed) } }),
-    ...(commanded.length > 0 && { commanded: { ...before.commanded, ...Object.fromEntries(commanded) } }),
+    ...(Object.keys(assumed).length > 0 && { assumed }),
+    ...(Object.keys(commanded).length > 0 && { commanded }),
     ...(keep.length > 0 && { kept: keep }),
   };
+  if (sameJson(trust, before)) return undefined;
   const messages = due.map(({ part, next }) => `${MESSAGES[next?.step ?? 'begin']}, on the ${part} port`);
   const message = messages.length > 0 ? messages.join('; ') : 'the state of the CA bundles is recorded';
   const steps = due.some(({ next }) => next?.step === 'widen' || next?.step === 'narrow');
@@ -89,18 +85,13 @@ function record(c: CredentialsObserved, isDue: (t: PortTrustView) => boolean): C
 /** Before the first member has started, a user may change a Secret: it starts with the new contents. Other members get another bundle only by a CA rotation. */
 function recordFirst(c: CredentialsObserved): Contributed {
   const { status, metadata } = c.cluster;
-  const begin = c.certificates.trusts.flatMap(({ part, next }) =>
-    next?.step === 'begin' ? [[part, next.digest] as const] : [],
-  );
-  if (!c.hasToken || begin.every(([part, digest]) => digest === status?.trust?.[part])) return undefined;
+  const begin = byPort(c.certificates.trusts, ({ next }) => (next?.step === 'begin' ? next.digest : undefined));
+  if (!c.hasToken || sameJson({ ...status?.trust }, { ...status?.trust, ...begin })) return undefined;
   const rotation = requestedRotation(metadata.annotations);
   const commanded = rotation !== undefined && {
-    commanded: Object.fromEntries(begin.map(([part]) => [part, rotation])),
+    commanded: byPort(c.certificates.trusts, ({ part }) => begin[part] && rotation),
   };
-  return {
-    message: 'the CA bundle for the first member is recorded',
-    latch: { trust: { ...Object.fromEntries(begin), ...commanded } },
-  };
+  return { message: 'the CA bundle for the first member is recorded', latch: { trust: { ...begin, ...commanded } } };
 }
 
 /** A previous CA bundle is deleted when no Pod mounts it any more. */
