@@ -7,7 +7,7 @@ import type { Blocked } from '../../../domain/disruption.ts';
 export const ROTATING = 'RotatingCA';
 
 export interface Waiting extends Blocked {
-  /** Until a Secret is corrected. Otherwise the operator is doing what is waited for. */
+  /** It may last, until a Secret is created or corrected. Otherwise it is being done now. */
   readonly waits: boolean;
 }
 

@@ -15,6 +15,7 @@ import {
   rotating,
   started,
   terminating,
+  trust,
   unready,
   widening,
 } from '../../../../test/support/builders/rotating.ts';
@@ -196,6 +197,20 @@ test('a member that finds no node does not hold up the restarts: the fourth of f
     rotating([started(OLD), started(OLD), started(BOTH), stuck(ageMs)], widening, { replicas: 5 });
   expect(decide(o(9 * 60_000)).rule).toBe('waitForJoining');
   expect(decide(o(11 * 60_000)).rule).toBe('restart');
+});
+
+test('a bundle that is narrowed on one port while members restart for another is recorded before the Pod is deleted', () => {
+  const peer = trust({ recorded: BOTH, target: NEW, next: { step: 'narrow', digest: NEW } });
+  const client = trust({ part: 'client', recorded: NEW, target: NEW });
+  const made = rotating([started(BOTH)], peer, {
+    status: { peer: BOTH, client: NEW },
+    view: { trusts: [peer, client], proven: ['client', 'peer'] },
+  });
+  const o = changed(made, 0, (m) => {
+    const mount = { leaf: 'db-server-mounted', bundle: bundle('client', BOTH) };
+    return m.pod.is === 'present' ? { ...m, pod: { ...m.pod, tls: { ...m.pod.tls, client: mount } } } : m;
+  });
+  expect([decide(o).latch?.trust?.peer, stepsOf(o)]).toEqual([NEW, [`delete ${name(1)}`]]);
 });
 
 describe('the client Service of a restarted member', () => {
