@@ -67,10 +67,6 @@ export interface Client {
     preconditions: Preconditions,
     signal?: AbortSignal,
   ): Promise<T | undefined>;
-  /** Evicts a Pod: unlike a deletion, a PodDisruptionBudget can refuse it (429). */
-  evict(ref: Ref, preconditions: Preconditions, signal?: AbortSignal): Promise<void>;
-  /** Sets the replicas of anything with a scale subresource. */
-  scale(resource: Resource, ref: Ref, replicas: number, signal?: AbortSignal): Promise<void>;
   /** The events of one watch connection, until the API server or the signal ends it. */
   watch<T extends KubeObject>(resource: Resource<T>, call: WatchCall): AsyncIterable<WireEvent<T>>;
 }

@@ -11,7 +11,6 @@ import {
 } from './client.ts';
 import { ApiError, isNotFound } from './errors.ts';
 import { apiVersionOf, type KubeObject, pathOf, type Ref, type Resource } from './object.ts';
-import { pods } from './resources.ts';
 import { Semaphore } from './semaphore.ts';
 import type { Call, Transport } from './transport.ts';
 import type { WireEvent } from './watch-protocol.ts';
@@ -125,22 +124,6 @@ export class HttpClient implements Client {
       if (!isNotFound(error)) throw error;
       return undefined;
     }
-  }
-
-  async evict(ref: Ref, preconditions: Preconditions, signal?: AbortSignal): Promise<void> {
-    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: ref, deleteOptions: { preconditions } };
-    const path = `${pathOf(pods, ref.namespace, ref.name)}/eviction`;
-    try {
-      await this.#write(path, { method: 'POST', body }, signal);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-  }
-
-  async scale(resource: Resource, ref: Ref, replicas: number, signal?: AbortSignal): Promise<void> {
-    const path = `${pathOf(resource, ref.namespace, ref.name)}/scale`;
-    const call: Call = { method: 'PATCH', body: { spec: { replicas } }, contentType: 'application/merge-patch+json' };
-    await this.#write(path, call, signal);
   }
 
   watch<T extends KubeObject>(resource: Resource<T>, call: WatchCall): AsyncIterable<WireEvent<T>> {

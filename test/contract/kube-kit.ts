@@ -1,8 +1,8 @@
 /** Helpers of the suites about objects. */
 import { afterAll, beforeAll } from 'vitest';
 import { API_VERSION, etcdMembers } from '../../src/api/names.ts';
-import type { Client } from '../../src/kube/client.ts';
 import type { KubeObject, Ref, Resource } from '../../src/kube/object.ts';
+import type { KubectlClient } from '../support/kubectl/client.ts';
 import type { KubeWorld } from './kube-world.ts';
 
 export type ConfigMap = KubeObject & { readonly data?: Readonly<Record<string, string>> };
@@ -15,7 +15,7 @@ export const versionOf = (object: KubeObject): string => object.metadata.resourc
 
 export interface Kit {
   readonly world: KubeWorld;
-  readonly client: Client;
+  readonly client: KubectlClient;
   /** Of this suite alone. */
   readonly namespace: string;
   readonly aName: () => string;

@@ -2,17 +2,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Client } from '../../src/kube/client.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
 import { pathOf, type Ref } from '../../src/kube/object.ts';
 import { pods } from '../../src/kube/resources.ts';
 import { ModelApiServer } from '../sim/model/kube.ts';
+import type { KubectlClient } from '../support/kubectl/client.ts';
 import { compact, startControlPlane } from '../support/servers/control-plane.ts';
 import { eventually, Processes } from '../support/servers/processes.ts';
 
 export interface KubeWorld {
-  readonly client: Client;
+  readonly client: KubectlClient;
   /** A namespace that no other test uses. */
   namespace(): Promise<string>;
   /** Runs the garbage collector; a real one runs by itself. */

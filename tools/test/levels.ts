@@ -4,7 +4,7 @@ import { root } from '../paths.ts';
 import type { Level } from './arguments.ts';
 
 export const testFiles: Readonly<Record<Level, string>> = {
-  unit: '{src,tools,local}/**/*.test.ts',
+  unit: '{src,tools,local,test/support}/**/*.test.ts',
   sim: 'test/sim/**/*.test.ts',
   contract: 'test/contract/**/*.test.ts',
   integration: 'test/integration/**/*.test.ts',

@@ -5,11 +5,12 @@
  */
 
 import type { Pod, PodDisruptionBudget } from '../../../src/gen/kube.ts';
-import type { Client, ListPage, PatchOptions, Preconditions, Selection, WatchCall } from '../../../src/kube/client.ts';
+import type { ListPage, PatchOptions, Preconditions, Selection, WatchCall } from '../../../src/kube/client.ts';
 import { FIELD_MANAGER } from '../../../src/kube/client.ts';
 import { apiVersionOf, type KubeObject, keyOf, type Ref, type Resource, refKey } from '../../../src/kube/object.ts';
 import { podDisruptionBudgets, pods } from '../../../src/kube/resources.ts';
 import type { WireEvent } from '../../../src/kube/watch-protocol.ts';
+import type { KubectlClient } from '../../support/kubectl/client.ts';
 import { Ownership } from './kube-apply.ts';
 import { budgetStatus, covers, mayEvict } from './kube-budgets.ts';
 import { frozen, type Json, mergeInto, same } from './kube-json.ts';
@@ -45,7 +46,7 @@ export interface ModelOptions {
   readonly now?: () => number;
 }
 
-export class ModelApiServer implements Client {
+export class ModelApiServer implements KubectlClient {
   readonly #options: ModelOptions;
   /** By kind, then by namespace and name. */
   readonly #kinds = new Map<string, Map<string, Stored>>();

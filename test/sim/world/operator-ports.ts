@@ -123,15 +123,9 @@ export function apiFor(self: OperatorProcess, around: ApiSurroundings): Client {
       ),
     delete: (resource, ref, preconditions, signal) =>
       write({ verb: 'delete', resource, ref }, signal, () => api.delete(resource, ref, preconditions)),
-    evict: (ref, preconditions, signal) =>
-      write({ verb: 'evict', resource: PODS, ref }, signal, () => api.evict(ref, preconditions)),
-    scale: (resource, ref, replicas, signal) =>
-      write({ verb: 'scale', resource, ref }, signal, () => api.scale(resource, ref, replicas)),
     watch: (resource, call) => watchFor(self, around, resource, call),
   };
 }
-
-const PODS: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' };
 
 function watchFor<T extends KubeObject>(
   self: OperatorProcess,

@@ -7,14 +7,15 @@ import type { CustomResourceDefinition } from '../../../src/api/crd.ts';
 import { crds } from '../../../src/api/crds.ts';
 import { leaderElectionRbac, rbac } from '../../../src/bin/rbac.ts';
 import { isConflict } from '../../../src/kube/errors.ts';
-import { HttpClient } from '../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { type Identity, Transport } from '../../../src/kube/transport.ts';
 import { UserClient } from '../etcd-client.ts';
+import { HttpKubectlClient } from '../kubectl/client.ts';
 import { type Child, eventually, freePort, type Processes } from './processes.ts';
 
 export interface ControlPlane {
   /** With all permissions. */
-  readonly admin: HttpClient;
+  readonly admin: HttpKubectlClient;
   /** A kubeconfig with exactly the permissions that the chart grants to the operator. */
   readonly operatorKubeconfig: string;
   /** The same, for a program with a client of its own. */
@@ -75,7 +76,7 @@ export async function startControlPlane(
     () => readFileSync(join(folder, 'apiserver', 'apiserver.crt'), 'utf8') || undefined,
   );
   const identity: Identity = { server, ca, token: ADMIN };
-  const admin = new HttpClient(new Transport(() => Promise.resolve(identity)));
+  const admin = new HttpKubectlClient(new Transport(() => Promise.resolve(identity)));
   const serves = (): Promise<unknown> =>
     eventually('the API server', () => admin.transport.json<unknown>('/api/v1/namespaces/default'), {
       timeoutMs: 90_000,

@@ -9,11 +9,11 @@
 import { createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { Agent, WebSocket } from 'undici';
-import { tlsOptions } from './connections.ts';
-import { noAnswer } from './errors.ts';
-import { pathOf, type Ref } from './object.ts';
-import { pods } from './resources.ts';
-import type { Transport } from './transport.ts';
+import { tlsOptions } from '../../../src/kube/connections.ts';
+import { noAnswer } from '../../../src/kube/errors.ts';
+import { pathOf, type Ref } from '../../../src/kube/object.ts';
+import { pods } from '../../../src/kube/resources.ts';
+import type { Transport } from '../../../src/kube/transport.ts';
 
 const PROTOCOL = 'v4.channel.k8s.io';
 const DATA = 0;
