@@ -1,15 +1,14 @@
 /** The schema of conditions: what the operator reports about an object, and since when. */
 import Type from 'typebox';
+import type { Accepted } from './meta.ts';
 import { optionalInt64 } from './optional.ts';
 
 /** The API server refuses a longer message, and with it the whole status. */
 export const MAX_MESSAGE = 32_768;
 
-export const CONDITION_STATUS = ['True', 'False', 'Unknown'] as const;
-
-export const ConditionSchema = Type.Object({
+const ConditionSchema = Type.Object({
   type: Type.String({ maxLength: 316, description: 'The type of the condition, such as Ready.' }),
-  status: Type.Enum([...CONDITION_STATUS], { type: 'string' }),
+  status: Type.Enum(['True', 'False', 'Unknown'], { type: 'string' }),
   observedGeneration: optionalInt64('The metadata.generation that the condition was determined for.', { minimum: 0 }),
   lastTransitionTime: Type.String({ format: 'date-time', description: 'When the status last changed.' }),
   reason: Type.String({ minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
@@ -22,12 +21,4 @@ export const ConditionsSchema = Type.Array(ConditionSchema, {
   'x-kubernetes-list-map-keys': ['type'],
 });
 
-export type ConditionStatus = (typeof CONDITION_STATUS)[number];
-export interface Condition {
-  readonly type: string;
-  readonly status: ConditionStatus;
-  readonly observedGeneration?: number;
-  readonly lastTransitionTime: string;
-  readonly reason: string;
-  readonly message: string;
-}
+export type Condition = Accepted<typeof ConditionSchema>;

@@ -1,8 +1,8 @@
 /** The status of an EtcdCluster. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
-import type { DeepReadonly } from './meta.ts';
+import type { Accepted } from './meta.ts';
 import { optionalFlag, optionalInt32, optionalInt64, optionalText } from './optional.ts';
 import { StorageTargetSchema } from './storage.ts';
 import { templateFields } from './template.ts';
@@ -148,6 +148,6 @@ export const EtcdClusterStatusSchema = Type.Object({
   conditions: Type.Optional(ConditionsSchema),
 });
 
-export type EtcdClusterStatus = DeepReadonly<Static<typeof EtcdClusterStatusSchema>>;
-export type MemberEntry = DeepReadonly<Static<typeof MemberEntrySchema>>;
-export type Target = DeepReadonly<Static<typeof TargetSchema>>;
+export type EtcdClusterStatus = Accepted<typeof EtcdClusterStatusSchema>;
+export type MemberEntry = Accepted<typeof MemberEntrySchema>;
+export type Target = Accepted<typeof TargetSchema>;

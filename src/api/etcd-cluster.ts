@@ -1,12 +1,11 @@
 /** EtcdCluster: the desired cluster, written by users. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { BootstrapSchema } from './bootstrap.ts';
 import { cel } from './cel.ts';
 import type { Kind } from './crd.ts';
 import { clusterRules, specRules } from './etcd-cluster-rules.ts';
-import { type EtcdClusterStatus, EtcdClusterStatusSchema } from './etcd-cluster-status.ts';
-import type { DeepReadonly, ObjectMeta } from './meta.ts';
-import type { API_VERSION } from './names.ts';
+import { EtcdClusterStatusSchema } from './etcd-cluster-status.ts';
+import type { Accepted, CustomObject } from './meta.ts';
 import { optionalFlag, optionalInt32 } from './optional.ts';
 import { DeletionPolicySchema, StorageSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
@@ -44,15 +43,9 @@ export const EtcdClusterSpecSchema = Type.Object(
   cel(...specRules),
 );
 
-export type EtcdClusterSpec = DeepReadonly<Static<typeof EtcdClusterSpecSchema>>;
+export type EtcdClusterSpec = Accepted<typeof EtcdClusterSpecSchema>;
 
-export interface EtcdCluster {
-  readonly apiVersion: typeof API_VERSION;
-  readonly kind: 'EtcdCluster';
-  readonly metadata: ObjectMeta;
-  readonly spec: EtcdClusterSpec;
-  readonly status?: EtcdClusterStatus;
-}
+export type EtcdCluster = CustomObject<'EtcdCluster', typeof EtcdClusterSpecSchema, typeof EtcdClusterStatusSchema>;
 
 export const etcdClusterKind: Kind = {
   names: { kind: 'EtcdCluster', plural: 'etcdclusters', singular: 'etcdcluster', shortNames: ['etcdc'] },

@@ -1,12 +1,12 @@
 /** EtcdDefragPolicy: defragmentations on a schedule. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import { DefragRuleSchema, ttlAfterFinished } from './etcd-defrag.ts';
 import { clusterReference, nameRule } from './etcd-snapshot.ts';
-import type { DeepReadonly, ObjectMeta } from './meta.ts';
-import { type API_VERSION, MAX_POLICY_NAME } from './names.ts';
+import type { CustomObject } from './meta.ts';
+import { MAX_POLICY_NAME } from './names.ts';
 import { optionalFlag, optionalInt32, optionalInt64 } from './optional.ts';
 import { atomic, localReference } from './text.ts';
 
@@ -41,16 +41,11 @@ export const EtcdDefragPolicyStatusSchema = Type.Object({
   conditions: Type.Optional(ConditionsSchema),
 });
 
-export type EtcdDefragPolicySpec = DeepReadonly<Static<typeof EtcdDefragPolicySpecSchema>>;
-export type EtcdDefragPolicyStatus = DeepReadonly<Static<typeof EtcdDefragPolicyStatusSchema>>;
-
-export interface EtcdDefragPolicy {
-  readonly apiVersion: typeof API_VERSION;
-  readonly kind: 'EtcdDefragPolicy';
-  readonly metadata: ObjectMeta;
-  readonly spec: EtcdDefragPolicySpec;
-  readonly status?: EtcdDefragPolicyStatus;
-}
+export type EtcdDefragPolicy = CustomObject<
+  'EtcdDefragPolicy',
+  typeof EtcdDefragPolicySpecSchema,
+  typeof EtcdDefragPolicyStatusSchema
+>;
 
 export const etcdDefragPolicyKind: Kind = {
   names: {

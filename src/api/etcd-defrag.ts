@@ -1,11 +1,10 @@
 /** EtcdDefrag: a one-time defragmentation of the members of a cluster. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { cel } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import { clusterReference } from './etcd-snapshot.ts';
-import type { DeepReadonly, ObjectMeta } from './meta.ts';
-import type { API_VERSION } from './names.ts';
+import type { CustomObject } from './meta.ts';
 import { optionalFlag, optionalText } from './optional.ts';
 import { quantity } from './text.ts';
 
@@ -102,16 +101,7 @@ export const EtcdDefragStatusSchema = Type.Object({
   conditions: Type.Optional(ConditionsSchema),
 });
 
-export type EtcdDefragSpec = DeepReadonly<Static<typeof EtcdDefragSpecSchema>>;
-export type EtcdDefragStatus = DeepReadonly<Static<typeof EtcdDefragStatusSchema>>;
-
-export interface EtcdDefrag {
-  readonly apiVersion: typeof API_VERSION;
-  readonly kind: 'EtcdDefrag';
-  readonly metadata: ObjectMeta;
-  readonly spec: EtcdDefragSpec;
-  readonly status?: EtcdDefragStatus;
-}
+export type EtcdDefrag = CustomObject<'EtcdDefrag', typeof EtcdDefragSpecSchema, typeof EtcdDefragStatusSchema>;
 
 export const etcdDefragKind: Kind = {
   names: { kind: 'EtcdDefrag', plural: 'etcddefrags', singular: 'etcddefrag', shortNames: ['etcddf'] },

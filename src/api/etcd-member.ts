@@ -4,8 +4,7 @@ import { restoreFields } from './bootstrap.ts';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
-import type { DeepReadonly, ObjectMeta } from './meta.ts';
-import type { API_VERSION } from './names.ts';
+import type { Accepted, CustomObject } from './meta.ts';
 import { optionalFlag, optionalInt32, optionalText } from './optional.ts';
 import { DeletionPolicySchema, StorageTargetSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
@@ -86,16 +85,10 @@ export const EtcdMemberStatusSchema = Type.Object({
   conditions: Type.Optional(ConditionsSchema),
 });
 
-export type EtcdMemberSpec = DeepReadonly<Static<typeof EtcdMemberSpecSchema>>;
-export type EtcdMemberStatus = DeepReadonly<Static<typeof EtcdMemberStatusSchema>>;
+export type EtcdMemberSpec = Accepted<typeof EtcdMemberSpecSchema>;
+export type EtcdMemberStatus = Accepted<typeof EtcdMemberStatusSchema>;
 
-export interface EtcdMember {
-  readonly apiVersion: typeof API_VERSION;
-  readonly kind: 'EtcdMember';
-  readonly metadata: ObjectMeta;
-  readonly spec: EtcdMemberSpec;
-  readonly status?: EtcdMemberStatus;
-}
+export type EtcdMember = CustomObject<'EtcdMember', typeof EtcdMemberSpecSchema, typeof EtcdMemberStatusSchema>;
 
 /**
  * Failure evidence, reasons of the Ready condition: the member will not recover by itself, and the cluster controller replaces

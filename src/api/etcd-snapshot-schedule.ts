@@ -1,11 +1,11 @@
 /** EtcdSnapshotSchedule: snapshots on a schedule, with retention and restore drills. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { cel, unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import { ArtifactSchema, clusterReference, nameRule, time } from './etcd-snapshot.ts';
-import type { DeepReadonly, ObjectMeta } from './meta.ts';
-import { type API_VERSION, BY_CLUSTER, MAX_SCHEDULE_NAME } from './names.ts';
+import type { Accepted, CustomObject } from './meta.ts';
+import { BY_CLUSTER, MAX_SCHEDULE_NAME } from './names.ts';
 import { optionalFlag, optionalInt32, optionalInt64, optionalText } from './optional.ts';
 import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
 import { atomic, localReference } from './text.ts';
@@ -173,17 +173,15 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
   conditions: Type.Optional(ConditionsSchema),
 });
 
-export type Retention = DeepReadonly<Static<typeof RetentionSchema>>;
-export type EtcdSnapshotScheduleSpec = DeepReadonly<Static<typeof EtcdSnapshotScheduleSpecSchema>>;
-export type EtcdSnapshotScheduleStatus = DeepReadonly<Static<typeof EtcdSnapshotScheduleStatusSchema>>;
+export type Retention = Accepted<typeof RetentionSchema>;
+export type EtcdSnapshotScheduleSpec = Accepted<typeof EtcdSnapshotScheduleSpecSchema>;
+export type EtcdSnapshotScheduleStatus = Accepted<typeof EtcdSnapshotScheduleStatusSchema>;
 
-export interface EtcdSnapshotSchedule {
-  readonly apiVersion: typeof API_VERSION;
-  readonly kind: 'EtcdSnapshotSchedule';
-  readonly metadata: ObjectMeta;
-  readonly spec: EtcdSnapshotScheduleSpec;
-  readonly status?: EtcdSnapshotScheduleStatus;
-}
+export type EtcdSnapshotSchedule = CustomObject<
+  'EtcdSnapshotSchedule',
+  typeof EtcdSnapshotScheduleSpecSchema,
+  typeof EtcdSnapshotScheduleStatusSchema
+>;
 
 /**
  * When the data of the last stored snapshot was read: later writes would be lost. `takenAt` is from the clock of a node, which

@@ -1,10 +1,10 @@
 /** EtcdSnapshot: a one-time snapshot of a cluster. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { type CelRule, cel } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
-import type { DeepReadonly, ObjectMeta } from './meta.ts';
-import { type API_VERSION, MAX_SNAPSHOT_NAME } from './names.ts';
+import type { Accepted, CustomObject } from './meta.ts';
+import { MAX_SNAPSHOT_NAME } from './names.ts';
 import { optionalInt64, optionalText } from './optional.ts';
 import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
 import { localReference } from './text.ts';
@@ -61,17 +61,11 @@ export const EtcdSnapshotStatusSchema = Type.Object({
   conditions: Type.Optional(ConditionsSchema),
 });
 
-export type EtcdSnapshotSpec = DeepReadonly<Static<typeof EtcdSnapshotSpecSchema>>;
-export type Artifact = DeepReadonly<Static<typeof ArtifactSchema>>;
-export type EtcdSnapshotStatus = DeepReadonly<Static<typeof EtcdSnapshotStatusSchema>>;
+export type EtcdSnapshotSpec = Accepted<typeof EtcdSnapshotSpecSchema>;
+export type Artifact = Accepted<typeof ArtifactSchema>;
+export type EtcdSnapshotStatus = Accepted<typeof EtcdSnapshotStatusSchema>;
 
-export interface EtcdSnapshot {
-  readonly apiVersion: typeof API_VERSION;
-  readonly kind: 'EtcdSnapshot';
-  readonly metadata: ObjectMeta;
-  readonly spec: EtcdSnapshotSpec;
-  readonly status?: EtcdSnapshotStatus;
-}
+export type EtcdSnapshot = CustomObject<'EtcdSnapshot', typeof EtcdSnapshotSpecSchema, typeof EtcdSnapshotStatusSchema>;
 
 export const etcdSnapshotKind: Kind = {
   names: { kind: 'EtcdSnapshot', plural: 'etcdsnapshots', singular: 'etcdsnapshot', shortNames: ['etcdsnap'] },

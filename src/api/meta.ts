@@ -1,27 +1,9 @@
-/** The parts of every Kubernetes object that our own kinds use. */
+/** The parts that all objects of our own kinds have. */
+import type { Static, TSchema } from 'typebox';
+import type { ObjectMeta, OwnerReference } from '../gen/kube.ts';
+import type { API_VERSION } from './names.ts';
 
-export interface OwnerReference {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly controller?: boolean;
-  readonly blockOwnerDeletion?: boolean;
-}
-
-export interface ObjectMeta {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly generation?: number;
-  readonly creationTimestamp?: string;
-  readonly deletionTimestamp?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly finalizers?: readonly string[];
-  readonly ownerReferences?: readonly OwnerReference[];
-}
+export type { ObjectMeta, OwnerReference };
 
 /** Makes every part of an object read-only: objects in the cache are shared and must not be changed in place. */
 export type DeepReadonly<T> = T extends readonly (infer E)[]
@@ -29,3 +11,14 @@ export type DeepReadonly<T> = T extends readonly (infer E)[]
   : T extends object
     ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
     : T;
+
+/** What a schema accepts. */
+export type Accepted<Schema extends TSchema> = DeepReadonly<Static<Schema>>;
+
+export interface CustomObject<Kind extends string, Spec extends TSchema, Status extends TSchema> {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: Kind;
+  readonly metadata: ObjectMeta;
+  readonly spec: Accepted<Spec>;
+  readonly status?: Accepted<Status>;
+}

@@ -6,22 +6,14 @@ export const VERSION = 'v1alpha2';
 export const API_VERSION = `${GROUP}/${VERSION}` as const;
 
 /** The resources of the operator's own kinds. */
-export const etcdClusters = { group: GROUP, version: VERSION, plural: 'etcdclusters', kind: 'EtcdCluster' } as const;
-export const etcdMembers = { group: GROUP, version: VERSION, plural: 'etcdmembers', kind: 'EtcdMember' } as const;
-export const etcdSnapshots = { group: GROUP, version: VERSION, plural: 'etcdsnapshots', kind: 'EtcdSnapshot' } as const;
-export const etcdSnapshotSchedules = {
-  group: GROUP,
-  version: VERSION,
-  plural: 'etcdsnapshotschedules',
-  kind: 'EtcdSnapshotSchedule',
-} as const;
-export const etcdDefrags = { group: GROUP, version: VERSION, plural: 'etcddefrags', kind: 'EtcdDefrag' } as const;
-export const etcdDefragPolicies = {
-  group: GROUP,
-  version: VERSION,
-  plural: 'etcddefragpolicies',
-  kind: 'EtcdDefragPolicy',
-} as const;
+const own = <Plural extends string, Kind extends string>(plural: Plural, kind: Kind) =>
+  ({ group: GROUP, version: VERSION, plural, kind }) as const;
+export const etcdClusters = own('etcdclusters', 'EtcdCluster');
+export const etcdMembers = own('etcdmembers', 'EtcdMember');
+export const etcdSnapshots = own('etcdsnapshots', 'EtcdSnapshot');
+export const etcdSnapshotSchedules = own('etcdsnapshotschedules', 'EtcdSnapshotSchedule');
+export const etcdDefrags = own('etcddefrags', 'EtcdDefrag');
+export const etcdDefragPolicies = own('etcddefragpolicies', 'EtcdDefragPolicy');
 
 export const MANAGER = 'etcd-operator';
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';

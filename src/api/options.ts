@@ -1,7 +1,7 @@
 /** Settings of etcd itself: the typed ones, and those that are passed through. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { cel, unlessUnchanged } from './cel.ts';
-import type { DeepReadonly } from './meta.ts';
+import type { Accepted } from './meta.ts';
 import { optionalFlag, optionalInt32, optionalInt64, optionalText } from './optional.ts';
 import { atomic } from './text.ts';
 
@@ -220,4 +220,4 @@ export const ExtraArgsSchema = Type.Array(
   },
 );
 
-export type EtcdOptions = DeepReadonly<Static<typeof OptionsSchema>>;
+export type EtcdOptions = Accepted<typeof OptionsSchema>;

@@ -1,7 +1,7 @@
 /** CPU and memory of a member, and the metadata that users add to objects that the operator creates. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { cel } from './cel.ts';
-import type { DeepReadonly } from './meta.ts';
+import type { Accepted } from './meta.ts';
 import { GROUP } from './names.ts';
 import { ANNOTATION_KEY_PATTERN, LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, MAX_KEY, mapOf, quantity } from './text.ts';
 
@@ -135,5 +135,5 @@ export const AdditionalMetadataSchema = Type.Object(
   },
 );
 
-export type Resources = DeepReadonly<Static<typeof ResourcesSchema>>;
-export type AdditionalMetadata = DeepReadonly<Static<typeof AdditionalMetadataSchema>>;
+export type Resources = Accepted<typeof ResourcesSchema>;
+export type AdditionalMetadata = Accepted<typeof AdditionalMetadataSchema>;

@@ -1,7 +1,7 @@
 /** Where members run: affinity, spread, tolerations. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { cel } from './cel.ts';
-import type { DeepReadonly } from './meta.ts';
+import type { Accepted } from './meta.ts';
 import { LabelSelectorSchema, NodeSelectorTermSchema, selectsKey } from './selectors.ts';
 import { atomic, dnsLabel, labelKey, labelValue } from './text.ts';
 
@@ -147,5 +147,5 @@ export const SpreadSchema = Type.Enum([...SPREAD], {
     'None: left to the scheduler. Absent: Preferred; None for clusters that the earlier operator created.',
 });
 
-export type Affinity = DeepReadonly<Static<typeof AffinitySchema>>;
-export type TopologySpreadConstraint = DeepReadonly<Static<typeof TopologySpreadConstraintSchema>>;
+export type Affinity = Accepted<typeof AffinitySchema>;
+export type TopologySpreadConstraint = Accepted<typeof TopologySpreadConstraintSchema>;

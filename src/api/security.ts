@@ -1,7 +1,7 @@
 /** The image and the security context of member Pods. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { cel } from './cel.ts';
-import type { DeepReadonly } from './meta.ts';
+import type { Accepted } from './meta.ts';
 import { optionalText } from './optional.ts';
 import { atomic } from './text.ts';
 
@@ -67,7 +67,7 @@ export const ImageSchema = Type.Object(
   },
 );
 
-export type PodSecurityContext = DeepReadonly<Static<typeof PodSecurityContextSchema>>;
+export type PodSecurityContext = Accepted<typeof PodSecurityContextSchema>;
 
 /** The repositories that etcd images may be pulled from: set by the administrator, not by the users who write EtcdClusters. */
 export interface ImagePolicy {

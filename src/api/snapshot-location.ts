@@ -1,7 +1,7 @@
 /** Where a snapshot is stored, or restored from. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { cel } from './cel.ts';
-import type { DeepReadonly } from './meta.ts';
+import type { Accepted } from './meta.ts';
 import { optionalFlag, optionalText } from './optional.ts';
 import { localReference, subdomain } from './text.ts';
 
@@ -180,4 +180,4 @@ export const storedAs = {
 } as const;
 export const EncryptionSchema = storedAs.encryption;
 
-export type SnapshotLocation = DeepReadonly<Static<typeof SnapshotLocationSchema>>;
+export type SnapshotLocation = Accepted<typeof SnapshotLocationSchema>;

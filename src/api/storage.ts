@@ -1,7 +1,7 @@
 /** The storage of a member: shared by the spec of the cluster, the latched target and the spec of the member. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { cel } from './cel.ts';
-import type { DeepReadonly } from './meta.ts';
+import type { Accepted } from './meta.ts';
 import { quantity, SUBDOMAIN_PATTERN } from './text.ts';
 
 export const MEDIUM = ['', 'Memory'] as const;
@@ -82,7 +82,7 @@ export const StorageTargetSchema = Type.Object({
   storageClassName: Type.Optional(Type.String(storageClassName)),
 });
 
-export type Storage = DeepReadonly<Static<typeof StorageSchema>>;
+export type Storage = Accepted<typeof StorageSchema>;
 
 export const DeletionPolicySchema = Type.Enum(['Delete', 'Retain'], {
   type: 'string',

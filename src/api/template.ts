@@ -1,7 +1,7 @@
 /** The template of every member of a cluster: written by users, latched as the target, copied to each member. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { unvalidated } from './cel.ts';
-import type { DeepReadonly } from './meta.ts';
+import type { Accepted } from './meta.ts';
 import { optionalInt64 } from './optional.ts';
 import { ExtraArgsSchema, OptionsSchema } from './options.ts';
 import { AdditionalMetadataSchema, ResourcesSchema } from './resources.ts';
@@ -49,7 +49,7 @@ export const templateFields = {
 export const TemplateSchema = unvalidated(
   Type.Object({ version: Type.String(), storage: StorageTargetSchema, ...templateFields }),
 );
-export type Template = DeepReadonly<Static<typeof TemplateSchema>>;
+export type Template = Accepted<typeof TemplateSchema>;
 
 /** In the order in which messages list them. */
 export const TEMPLATE_FIELDS = ['version', 'storage', ...Object.keys(templateFields)] as readonly (keyof Template)[];

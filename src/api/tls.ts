@@ -1,7 +1,7 @@
 /** TLS and authentication: both are immutable after the cluster is created. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { cel } from './cel.ts';
-import type { DeepReadonly } from './meta.ts';
+import type { Accepted } from './meta.ts';
 import { optionalFlag } from './optional.ts';
 import { localReference } from './text.ts';
 
@@ -160,8 +160,8 @@ export const AuthSchema = Type.Object(
   { description: 'Authentication of clients. Cannot be added, removed or changed later.' },
 );
 
-export type Tls = DeepReadonly<Static<typeof TlsSchema>>;
-export type Auth = DeepReadonly<Static<typeof AuthSchema>>;
+export type Tls = Accepted<typeof TlsSchema>;
+export type Auth = Accepted<typeof AuthSchema>;
 
 /** Whether clients must authenticate. */
 export const wantsAuth = ({ auth }: { readonly auth?: Auth }): boolean => auth?.enabled === true;
