@@ -1,7 +1,6 @@
 /** The data that a cluster is bootstrapped with. */
-import Type from 'typebox';
 import { cel } from './cel.ts';
-import { optionalInt64 } from './optional.ts';
+import { optionalInt64, optionalObject } from './optional.ts';
 import { EncryptionSchema, SnapshotLocationSchema } from './snapshot-location.ts';
 
 /** More than a week of 1,500 writes a second: no revision that a client has seen is used a second time. */
@@ -22,22 +21,18 @@ export const restoreFields = {
   ),
 } as const;
 
-export const BootstrapSchema = Type.Object(
+export const bootstrap = optionalObject(
+  'The data that the cluster is bootstrapped with; empty when absent. Cannot be added, removed or changed later.',
   {
-    restore: Type.Optional(
-      Type.Object(restoreFields, {
-        description: 'Restore a snapshot: the cluster is bootstrapped with its data.',
-        ...cel(
-          named('s3', 'key', 'object'),
-          named('gcs', 'key', 'object'),
-          named('azure', 'key', 'object'),
-          named('pvc', 'subPath', 'file'),
-        ),
-      }),
+    restore: optionalObject(
+      'Restore a snapshot: the cluster is bootstrapped with its data.',
+      restoreFields,
+      cel(
+        named('s3', 'key', 'object'),
+        named('gcs', 'key', 'object'),
+        named('azure', 'key', 'object'),
+        named('pvc', 'subPath', 'file'),
+      ),
     ),
-  },
-  {
-    description:
-      'The data that the cluster is bootstrapped with; empty when absent. Cannot be added, removed or changed later.',
   },
 );

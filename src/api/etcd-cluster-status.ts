@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Accepted } from './meta.ts';
-import { optionalFlag, optionalInt32, optionalInt64, optionalText } from './optional.ts';
+import { optionalFlag, optionalInt32, optionalInt64, optionalObject, optionalText, optionalTime } from './optional.ts';
 import { StorageTargetSchema } from './storage.ts';
 import { templateFields } from './template.ts';
 import { quantity } from './text.ts';
@@ -17,20 +17,19 @@ export const TargetSchema = unvalidated(
   }),
 );
 
-export const ROLES = ['leader', 'follower', 'learner', 'unknown'] as const;
-
 /** Figures are in coarse steps: writes by etcd clients must not cause writes of the status. */
 export const MemberEntrySchema = Type.Object({
   name: Type.String({ description: 'The EtcdMember.' }),
   id: optionalText('The member ID in etcd.'),
-  role: Type.Enum([...ROLES], { type: 'string', description: 'unknown: the member did not respond.' }),
+  role: Type.Enum(['leader', 'follower', 'learner', 'unknown'], {
+    type: 'string',
+    description: 'unknown: the member did not respond.',
+  }),
   version: optionalText('The etcd version that the member runs.'),
   alarms: Type.Optional(
     Type.Array(Type.String(), { description: 'Alarms of etcd: NOSPACE (database space exceeded) or CORRUPT.' }),
   ),
-  since: optionalText('Since when the member has this role. Times without a response do not count.', {
-    format: 'date-time',
-  }),
+  since: optionalTime('Since when the member has this role. Times without a response do not count.'),
   databaseSize: Type.Optional(
     quantity({
       description: 'The size of the database, rounded up to a power of two. Metrics of etcd have the exact figure.',
@@ -48,19 +47,14 @@ export const EtcdClusterStatusSchema = Type.Object({
   readyMembers: optionalInt32('Number of voters that are ready.'),
   updatedMembers: optionalInt32('Number of members that match the current spec.'),
   brokenMembers: optionalInt32('Number of members that will not recover by themselves.'),
-  quorum: Type.Optional(
-    Type.Object(
-      {
-        needed: Type.Integer({ format: 'int32', description: 'Number of voters that make up a quorum.' }),
-        healthy: Type.Integer({ format: 'int32', description: 'Number of voters that are ready.' }),
-        margin: Type.Integer({
-          format: 'int32',
-          description: 'How many more voters may fail. Below zero: the quorum is lost.',
-        }),
-      },
-      { description: 'Whether the cluster has a quorum, and how many more failures it tolerates.' },
-    ),
-  ),
+  quorum: optionalObject('Whether the cluster has a quorum, and how many more failures it tolerates.', {
+    needed: Type.Integer({ format: 'int32', description: 'Number of voters that make up a quorum.' }),
+    healthy: Type.Integer({ format: 'int32', description: 'Number of voters that are ready.' }),
+    margin: Type.Integer({
+      format: 'int32',
+      description: 'How many more voters may fail. Below zero: the quorum is lost.',
+    }),
+  }),
   leader: optionalText('The EtcdMember that is the leader.'),
   version: optionalText('The lowest version that a member runs.', { maxLength: 32 }),
   members: Type.Optional(
@@ -76,32 +70,24 @@ export const EtcdClusterStatusSchema = Type.Object({
   ),
   clusterToken: optionalText('The initial cluster token of every member, recorded once.'),
   authEnabled: optionalFlag('Whether auth was enabled in etcd, recorded once.'),
-  trust: Type.Optional(
-    Type.Object(
-      {
-        ...parts('Digest'),
-        assumed: Type.Optional(
-          Type.Object(parts('Digest'), {
-            description:
-              'Digests of the CA bundles that members of an earlier operator are assumed to use: their Pods do not report it.',
-          }),
-        ),
-        commanded: Type.Optional(
-          Type.Object(parts('Value'), {
-            description: 'The last observed values of the annotation that requests a CA rotation.',
-          }),
-        ),
-        kept: Type.Optional(
-          Type.Array(Type.String(), {
-            description: 'Secrets with previous CA bundles, kept until no Pod mounts them.',
-          }),
-        ),
-      },
-      {
-        description:
-          'Digests of the CA bundles that members use from their next start on. Recorded before any member uses them: no member gets a certificate of another CA.',
-      },
-    ),
+  trust: optionalObject(
+    'Digests of the CA bundles that members use from their next start on. Recorded before any member uses them: no member gets a certificate of another CA.',
+    {
+      ...parts('Digest'),
+      assumed: optionalObject(
+        'Digests of the CA bundles that members of an earlier operator are assumed to use: their Pods do not report it.',
+        parts('Digest'),
+      ),
+      commanded: optionalObject(
+        'The last observed values of the annotation that requests a CA rotation.',
+        parts('Value'),
+      ),
+      kept: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'Secrets with previous CA bundles, kept until no Pod mounts them.',
+        }),
+      ),
+    },
   ),
   membersNamed: optionalInt64(
     'Number of members that were ever named. The name of a new member is derived from this number and the uid of the cluster.',
@@ -109,42 +95,32 @@ export const EtcdClusterStatusSchema = Type.Object({
   defaults: optionalText(
     'Which set of defaults the cluster was created with, recorded once. Absent: those of the earlier operator.',
   ),
-  repair: Type.Optional(
-    Type.Object(
-      {
-        count: Type.Integer({
-          format: 'int32',
-          description: 'Replacements in a row that failed: each replaced a member that was itself new.',
+  repair: optionalObject('Members that the operator replaced because they would not have recovered.', {
+    count: Type.Integer({
+      format: 'int32',
+      description: 'Replacements in a row that failed: each replaced a member that was itself new.',
+    }),
+    last: Type.String({ format: 'date-time', description: 'When the last replacement started.' }),
+    generation: Type.Integer({
+      format: 'int64',
+      description: 'The metadata.generation at that time: an edit of the spec resets the count.',
+    }),
+  }),
+  refusedChange: optionalObject(
+    'Members that the operator restarted because every voter refused a membership change although all were healthy: each member at most once per change.',
+    {
+      change: Type.String({ description: 'The membership change that etcd refused.' }),
+      restarts: Type.Array(
+        Type.Object({
+          member: Type.String({ description: 'The EtcdMember.' }),
+          pod: Type.String({ description: 'The uid of the Pod that is deleted.' }),
+          at: Type.String({ format: 'date-time', description: 'When the restart was decided.' }),
         }),
-        last: Type.String({ format: 'date-time', description: 'When the last replacement started.' }),
-        generation: Type.Integer({
-          format: 'int64',
-          description: 'The metadata.generation at that time: an edit of the spec resets the count.',
-        }),
-      },
-      { description: 'Members that the operator replaced because they would not have recovered.' },
-    ),
-  ),
-  refusedChange: Type.Optional(
-    Type.Object(
-      {
-        change: Type.String({ description: 'The membership change that etcd refused.' }),
-        restarts: Type.Array(
-          Type.Object({
-            member: Type.String({ description: 'The EtcdMember.' }),
-            pod: Type.String({ description: 'The uid of the Pod that is deleted.' }),
-            at: Type.String({ format: 'date-time', description: 'When the restart was decided.' }),
-          }),
-        ),
-      },
-      {
-        description:
-          'Members that the operator restarted because every voter refused a membership change although all were healthy: each member at most once per change.',
-      },
-    ),
+      ),
+    },
   ),
   observed: Type.Optional(TargetSchema),
-  progressDeadline: optionalText('When the change in progress is reported as overdue.', { format: 'date-time' }),
+  progressDeadline: optionalTime('When the change in progress is reported as overdue.'),
   conditions: Type.Optional(ConditionsSchema),
 });
 

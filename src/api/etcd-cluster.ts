@@ -1,15 +1,15 @@
 /** EtcdCluster: the desired cluster, written by users. */
 import Type from 'typebox';
-import { BootstrapSchema } from './bootstrap.ts';
+import { bootstrap } from './bootstrap.ts';
 import { cel } from './cel.ts';
 import type { Kind } from './crd.ts';
 import { clusterRules, specRules } from './etcd-cluster-rules.ts';
 import { EtcdClusterStatusSchema } from './etcd-cluster-status.ts';
 import type { Accepted, CustomObject } from './meta.ts';
-import { optionalFlag, optionalInt32 } from './optional.ts';
+import { optionalFlag, optionalInt32, optionalObject } from './optional.ts';
 import { DeletionPolicySchema, StorageSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
-import { AuthSchema, TlsSchema } from './tls.ts';
+import { auth, tls } from './tls.ts';
 
 export const DEFAULT_REPLICAS = 3;
 export const DEFAULT_PROGRESS_DEADLINE_SECONDS = 600;
@@ -27,17 +27,15 @@ export const EtcdClusterSpecSchema = Type.Object(
       { minimum: 1, default: DEFAULT_PROGRESS_DEADLINE_SECONDS },
     ),
     deletionPolicy: Type.Optional(DeletionPolicySchema),
-    tls: Type.Optional(TlsSchema),
-    auth: Type.Optional(AuthSchema),
-    bootstrap: Type.Optional(BootstrapSchema),
+    tls,
+    auth,
+    bootstrap,
     ...templateFields,
-    podDisruptionBudget: Type.Optional(
-      Type.Object(
-        {
-          enabled: optionalFlag('Absent: true. false: the PDB is deleted, and node drains may cost the quorum.'),
-        },
-        { description: 'The PodDisruptionBudget (PDB) that keeps node drains from costing the quorum.' },
-      ),
+    podDisruptionBudget: optionalObject(
+      'The PodDisruptionBudget (PDB) that keeps node drains from costing the quorum.',
+      {
+        enabled: optionalFlag('Absent: true. false: the PDB is deleted, and node drains may cost the quorum.'),
+      },
     ),
   },
   cel(...specRules),

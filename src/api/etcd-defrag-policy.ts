@@ -1,14 +1,12 @@
 /** EtcdDefragPolicy: defragmentations on a schedule. */
 import Type from 'typebox';
-import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
-import { DefragRuleSchema, ttlAfterFinished } from './etcd-defrag.ts';
-import { clusterReference, nameRule } from './etcd-snapshot.ts';
+import { defragRule, ttlSecondsAfterFinished } from './etcd-defrag.ts';
+import { activeObjects, clusterReference, nameRule } from './etcd-snapshot.ts';
 import type { CustomObject } from './meta.ts';
 import { MAX_POLICY_NAME } from './names.ts';
-import { optionalFlag, optionalInt32, optionalInt64 } from './optional.ts';
-import { atomic, localReference } from './text.ts';
+import { optionalEnum, optionalFlag, optionalInt32, optionalInt64 } from './optional.ts';
 
 export const EtcdDefragPolicySpecSchema = Type.Object({
   clusterRef: clusterReference(),
@@ -17,27 +15,20 @@ export const EtcdDefragPolicySpecSchema = Type.Object({
     description: 'Cron expression with five fields, such as "30 3 * * 0"; UTC unless it starts with CRON_TZ=Zone.',
   }),
   suspend: optionalFlag('While true, no new runs start.'),
-  concurrencyPolicy: Type.Optional(
-    Type.Enum(['Allow', 'Forbid'], { type: 'string', description: 'Whether runs may overlap. Absent: Forbid.' }),
-  ),
+  concurrencyPolicy: optionalEnum('Whether runs may overlap. Absent: Forbid.', ['Allow', 'Forbid']),
   startingDeadlineSeconds: optionalInt64(
     'A run that cannot start within this many seconds after its time is skipped. Absent: never skipped.',
     { minimum: 0 },
   ),
   historyLimit: optionalInt32('Number of finished EtcdDefrags that are kept. Absent: all.', { minimum: 0 }),
-  rule: Type.Optional(DefragRuleSchema),
-  ttlSecondsAfterFinished: Type.Optional(ttlAfterFinished()),
+  rule: defragRule,
+  ttlSecondsAfterFinished,
 });
 
 export const EtcdDefragPolicyStatusSchema = Type.Object({
   lastScheduleTime: Type.Optional(Type.String({ format: 'date-time' })),
   lastSuccessfulTime: Type.Optional(Type.String({ format: 'date-time' })),
-  active: Type.Optional(
-    Type.Array(unvalidated(localReference('active[]', '')), {
-      ...atomic,
-      description: 'EtcdDefrags that have not finished.',
-    }),
-  ),
+  active: activeObjects('EtcdDefrags that have not finished.'),
   conditions: Type.Optional(ConditionsSchema),
 });
 

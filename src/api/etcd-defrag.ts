@@ -5,23 +5,17 @@ import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import { clusterReference } from './etcd-snapshot.ts';
 import type { CustomObject } from './meta.ts';
-import { optionalFlag, optionalText } from './optional.ts';
-import { quantity } from './text.ts';
+import { optionalFlag, optionalInt32, optionalObject, optionalText } from './optional.ts';
+import { aboveZero, quantity } from './text.ts';
 
-const positive = (field: string) =>
-  cel({
-    rule: "isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",
-    message: `rule.${field} must be greater than zero, such as 200Mi`,
-    messageExpression: `'rule.${field} is ' + string(self) + ': it must be greater than zero, such as 200Mi'`,
-  });
-
-export const DefragRuleSchema = Type.Object(
+export const defragRule = optionalObject(
+  'Which members are defragmented. Absent or empty: those that would free more than 200Mi.',
   {
     all: optionalFlag('Defragment every member, however little space that frees.'),
     freeSpaceAbove: Type.Optional(
       quantity({
         description: 'Defragment members that would free more than this. Absent: 200Mi.',
-        ...positive('freeSpaceAbove'),
+        ...cel(aboveZero('rule.freeSpaceAbove', '200Mi')),
       }),
     ),
     quotaUsageAbove: optionalText(
@@ -31,38 +25,33 @@ export const DefragRuleSchema = Type.Object(
     minReclaim: Type.Optional(
       quantity({
         description: 'With quotaUsageAbove: only if that frees at least this much. Absent: 32Mi.',
-        ...positive('minReclaim'),
+        ...cel(aboveZero('rule.minReclaim', '200Mi')),
       }),
     ),
   },
-  {
-    description: 'Which members are defragmented. Absent or empty: those that would free more than 200Mi.',
-    ...cel(
-      {
-        rule: '!(has(self.all) && self.all) || !(has(self.freeSpaceAbove) || has(self.quotaUsageAbove) || has(self.minReclaim))',
-        message: 'rule.all selects every member: remove freeSpaceAbove, quotaUsageAbove and minReclaim, or all',
-        fieldPath: '.all',
-      },
-      {
-        rule: '!has(self.minReclaim) || has(self.quotaUsageAbove)',
-        message: 'rule.minReclaim only works together with quotaUsageAbove: add that, or use freeSpaceAbove',
-        fieldPath: '.minReclaim',
-      },
-      {
-        rule: '!has(self.minReclaim) || !has(self.freeSpaceAbove) || !isQuantity(string(self.minReclaim)) || !isQuantity(string(self.freeSpaceAbove)) || !quantity(string(self.minReclaim)).isGreaterThan(quantity(string(self.freeSpaceAbove)))',
-        message: 'rule.minReclaim is larger than freeSpaceAbove and would never count: make it smaller',
-        fieldPath: '.minReclaim',
-      },
-    ),
-  },
+  cel(
+    {
+      rule: '!(has(self.all) && self.all) || !(has(self.freeSpaceAbove) || has(self.quotaUsageAbove) || has(self.minReclaim))',
+      message: 'rule.all selects every member: remove freeSpaceAbove, quotaUsageAbove and minReclaim, or all',
+      fieldPath: '.all',
+    },
+    {
+      rule: '!has(self.minReclaim) || has(self.quotaUsageAbove)',
+      message: 'rule.minReclaim only works together with quotaUsageAbove: add that, or use freeSpaceAbove',
+      fieldPath: '.minReclaim',
+    },
+    {
+      rule: '!has(self.minReclaim) || !has(self.freeSpaceAbove) || !isQuantity(string(self.minReclaim)) || !isQuantity(string(self.freeSpaceAbove)) || !quantity(string(self.minReclaim)).isGreaterThan(quantity(string(self.freeSpaceAbove)))',
+      message: 'rule.minReclaim is larger than freeSpaceAbove and would never count: make it smaller',
+      fieldPath: '.minReclaim',
+    },
+  ),
 );
 
-export const ttlAfterFinished = () =>
-  Type.Integer({
-    format: 'int32',
-    minimum: 0,
-    description: 'The object is deleted this many seconds after it has finished. Absent: never.',
-  });
+export const ttlSecondsAfterFinished = optionalInt32(
+  'The object is deleted this many seconds after it has finished. Absent: never.',
+  { minimum: 0 },
+);
 
 const same = (field: string): string =>
   `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`;
@@ -70,8 +59,8 @@ const same = (field: string): string =>
 export const EtcdDefragSpecSchema = Type.Object(
   {
     clusterRef: clusterReference(),
-    rule: Type.Optional(DefragRuleSchema),
-    ttlSecondsAfterFinished: Type.Optional(ttlAfterFinished()),
+    rule: defragRule,
+    ttlSecondsAfterFinished,
   },
   cel({
     rule: `self.clusterRef == oldSelf.clusterRef && ${same('rule')}`,

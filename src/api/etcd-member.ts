@@ -5,23 +5,25 @@ import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import type { Accepted, CustomObject } from './meta.ts';
-import { optionalFlag, optionalInt32, optionalText } from './optional.ts';
+import { optionalFlag, optionalInt32, optionalObject, optionalReference, optionalText } from './optional.ts';
 import { DeletionPolicySchema, StorageTargetSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
-import { localReference } from './text.ts';
 
-const MemberTlsSchema = Type.Object(
-  {
-    clientServerSecretRef: Type.Optional(localReference('tls.clientServerSecretRef', '')),
-    clientMTLS: Type.Optional(Type.Boolean()),
-    peerSecretRef: Type.Optional(localReference('tls.peerSecretRef', '')),
-    peerAutoTLS: Type.Optional(Type.Boolean()),
-  },
-  { description: 'The Secrets with the certificates of this member.' },
-);
+const tls = optionalObject('The Secrets with the certificates of this member.', {
+  clientServerSecretRef: optionalReference('tls.clientServerSecretRef', ''),
+  clientMTLS: Type.Optional(Type.Boolean()),
+  peerSecretRef: optionalReference('tls.peerSecretRef', ''),
+  peerAutoTLS: Type.Optional(Type.Boolean()),
+});
 
-/** Fields that an EtcdCluster does not have. */
-const memberFields = {
+/** Fields that are not copied from the cluster. */
+const own = Type.Object({
+  clusterName: Type.String({
+    minLength: 1,
+    maxLength: 253,
+    description: 'The EtcdCluster that this member belongs to.',
+  }),
+  version: VersionSchema,
   bootstrap: optionalFlag('Whether this member bootstraps the cluster.'),
   initialCluster: Type.String({
     description: 'The members of the cluster when this one was created, as name=peerURL,…',
@@ -33,26 +35,16 @@ const memberFields = {
   }),
   dormant: optionalFlag('Paused: the member keeps its volume and its member ID, and has no Pod.'),
   replicas: optionalInt32('For the scale subresource.', { default: 1, minimum: 1, maximum: 1 }),
-};
+});
 
 const copies = unvalidated(
   Type.Object({
     storage: StorageTargetSchema,
     ...templateFields,
-    tls: Type.Optional(MemberTlsSchema),
+    tls,
     restore: Type.Optional(Type.Object(restoreFields)),
   }),
 );
-
-const own = Type.Object({
-  clusterName: Type.String({
-    minLength: 1,
-    maxLength: 253,
-    description: 'The EtcdCluster that this member belongs to.',
-  }),
-  version: VersionSchema,
-  ...memberFields,
-});
 
 /** Copies are not validated: the operator could not create a member from a spec that older rules had accepted. */
 export const EtcdMemberSpecSchema = Type.Unsafe<Static<typeof own> & Static<typeof copies>>({
@@ -70,18 +62,13 @@ export const EtcdMemberStatusSchema = Type.Object({
   replicas: Type.Optional(Type.Integer({ format: 'int32' })),
   selector: Type.Optional(Type.String()),
   version: optionalText('The version that etcd itself reports.'),
-  failedStarts: Type.Optional(
-    Type.Object(
-      {
-        reason: Type.String({ description: 'What the last failed start reported about the data directory.' }),
-        count: Type.Integer({ description: 'Number of failed starts in a row with the same reason.' }),
-        total: Type.Integer({ description: 'Number of failed starts in a row.' }),
-        restarts: Type.Integer({ description: 'Number of container restarts before the last failed start.' }),
-        finishedAt: Type.String({ description: 'When the last failed start ended.' }),
-      },
-      { description: 'Starts of etcd in a row that ended before it was serving. Absent once it is serving.' },
-    ),
-  ),
+  failedStarts: optionalObject('Starts of etcd in a row that ended before it was serving. Absent once it is serving.', {
+    reason: Type.String({ description: 'What the last failed start reported about the data directory.' }),
+    count: Type.Integer({ description: 'Number of failed starts in a row with the same reason.' }),
+    total: Type.Integer({ description: 'Number of failed starts in a row.' }),
+    restarts: Type.Integer({ description: 'Number of container restarts before the last failed start.' }),
+    finishedAt: Type.String({ description: 'When the last failed start ended.' }),
+  }),
   conditions: Type.Optional(ConditionsSchema),
 });
 

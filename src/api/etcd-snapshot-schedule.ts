@@ -1,14 +1,21 @@
 /** EtcdSnapshotSchedule: snapshots on a schedule, with retention and restore drills. */
 import Type from 'typebox';
-import { cel, unvalidated } from './cel.ts';
+import { cel } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
-import { ArtifactSchema, clusterReference, nameRule, time } from './etcd-snapshot.ts';
+import { ArtifactSchema, activeObjects, clusterReference, nameRule } from './etcd-snapshot.ts';
 import type { Accepted, CustomObject } from './meta.ts';
 import { BY_CLUSTER, MAX_SCHEDULE_NAME } from './names.ts';
-import { optionalFlag, optionalInt32, optionalInt64, optionalText } from './optional.ts';
+import {
+  optionalEnum,
+  optionalFlag,
+  optionalInt32,
+  optionalInt64,
+  optionalObject,
+  optionalText,
+  optionalTime,
+} from './optional.ts';
 import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
-import { atomic, localReference } from './text.ts';
 
 const howMany = (description: string, minimum = 0) => optionalInt32(description, { minimum, maximum: 100_000 });
 const duration = (field: string, description: string) =>
@@ -21,7 +28,8 @@ const duration = (field: string, description: string) =>
   });
 
 /** A snapshot that no field keeps is deleted. The newest good one and the newest that a restore drill restored are always kept. */
-export const RetentionSchema = Type.Object(
+const retention = optionalObject(
+  'Which stored snapshots of this schedule are kept. Absent: all. A snapshot is kept as long as any of the fields keeps it; the newest good one and the newest that a restore drill restored are always kept.',
   {
     keepLast: howMany('Keep this number of the newest snapshots.', 1),
     maxAge: duration('retention.maxAge', 'Keep all snapshots that are younger than this, such as 720h.'),
@@ -31,28 +39,21 @@ export const RetentionSchema = Type.Object(
     monthly: howMany('The same for months.'),
     yearly: howMany('The same for years.'),
   },
-  {
-    description:
-      'Which stored snapshots of this schedule are kept. Absent: all. A snapshot is kept as long as any of the fields keeps it; the newest good one and the newest that a restore drill restored are always kept.',
-    ...cel({
-      rule: 'has(self.keepLast) || has(self.maxAge) || [self.?hourly, self.?daily, self.?weekly, self.?monthly, self.?yearly].exists(n, n.orValue(0) > 0)',
-      message:
-        'retention keeps nothing: set keepLast, maxAge, hourly, daily, weekly, monthly or yearly, or leave it out to keep all',
-    }),
-  },
+  cel({
+    rule: 'has(self.keepLast) || has(self.maxAge) || [self.?hourly, self.?daily, self.?weekly, self.?monthly, self.?yearly].exists(n, n.orValue(0) > 0)',
+    message:
+      'retention keeps nothing: set keepLast, maxAge, hourly, daily, weekly, monthly or yearly, or leave it out to keep all',
+  }),
 );
 
-const DrillSchema = Type.Object(
+const drill = optionalObject(
+  'Restore drills: the newest snapshot is restored into a temporary member, and compared with what was recorded when it was taken.',
   {
     every: howMany('A drill follows every n-th successful snapshot. Absent: 1.', 1),
     storageSize: optionalText(
       'How much ephemeral storage of a node the drill may use. Absent: no limit but that of the node.',
       { pattern: '^[1-9][0-9]*([KMGT]i)?$', maxLength: 20 },
     ),
-  },
-  {
-    description:
-      'Restore drills: the newest snapshot is restored into a temporary member, and compared with what was recorded when it was taken.',
   },
 );
 
@@ -73,12 +74,9 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
     'A snapshot that cannot start within this many seconds after its scheduled time is skipped. Absent: never skipped.',
     { minimum: 0 },
   ),
-  concurrencyPolicy: Type.Optional(
-    Type.Enum(['Allow', 'Forbid', 'Replace'], {
-      type: 'string',
-      description:
-        'What happens when the previous snapshot has not finished. Allow: both run. Forbid: the new one waits (within startingDeadlineSeconds). Replace: the previous one is cancelled. Absent: Forbid.',
-    }),
+  concurrencyPolicy: optionalEnum(
+    'What happens when the previous snapshot has not finished. Allow: both run. Forbid: the new one waits (within startingDeadlineSeconds). Replace: the previous one is cancelled. Absent: Forbid.',
+    ['Allow', 'Forbid', 'Replace'],
   ),
   jitterSeconds: optionalInt32(
     'Each snapshot starts up to this many seconds later, so that not all schedules start at once. Absent: 0.',
@@ -90,90 +88,60 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
   failedSnapshotsHistoryLimit: howMany('Number of failed EtcdSnapshot objects that are kept. Absent: 3.'),
   destination: SnapshotLocationSchema,
   ...storedAs,
-  retention: Type.Optional(RetentionSchema),
+  retention,
   recoveryPoint: duration(
     'recoveryPoint',
     'Recovery point objective (RPO), such as 25h: when the last good snapshot is older, the condition BackupFresh of the cluster is False.',
   ),
-  drill: Type.Optional(DrillSchema),
+  drill,
 });
 
-const RunSchema = Type.Object({
+const run = {
   name: Type.String({ description: 'The EtcdSnapshot.' }),
   time: Type.String({ format: 'date-time', description: 'When it finished.' }),
-});
+};
 
 export const EtcdSnapshotScheduleStatusSchema = Type.Object({
-  lastScheduleTime: time('The last scheduled time for which a snapshot was started.'),
-  nextScheduleTime: time('The next scheduled time.'),
-  lastSuccessful: Type.Optional(
-    Type.Object(
-      { ...RunSchema.properties, artifact: ArtifactSchema },
-      { description: 'The last snapshot that was stored.' },
-    ),
-  ),
-  lastFailed: Type.Optional(Type.Object({ ...RunSchema.properties, reason: Type.String(), message: Type.String() })),
+  lastScheduleTime: optionalTime('The last scheduled time for which a snapshot was started.'),
+  nextScheduleTime: optionalTime('The next scheduled time.'),
+  lastSuccessful: optionalObject('The last snapshot that was stored.', { ...run, artifact: ArtifactSchema }),
+  lastFailed: Type.Optional(Type.Object({ ...run, reason: Type.String(), message: Type.String() })),
   successes: optionalInt64('Number of snapshots that were stored so far.'),
-  active: Type.Optional(
-    Type.Array(unvalidated(localReference('active[]', '')), {
-      ...atomic,
-      description: 'EtcdSnapshots that have not finished.',
-    }),
-  ),
-  stored: Type.Optional(
-    Type.Object(
-      {
-        kept: Type.Integer({ format: 'int64' }),
-        removed: Type.Integer({ format: 'int64' }),
-        time: Type.String({ format: 'date-time' }),
-        for: Type.String({ description: 'The EtcdSnapshot after which retention ran.' }),
-        policy: optionalText(
-          'A hash of spec.retention and spec.destination: retention runs again when one of them changes.',
-        ),
-      },
-      { description: 'The result of the last retention run.' },
+  active: activeObjects('EtcdSnapshots that have not finished.'),
+  stored: optionalObject('The result of the last retention run.', {
+    kept: Type.Integer({ format: 'int64' }),
+    removed: Type.Integer({ format: 'int64' }),
+    time: Type.String({ format: 'date-time' }),
+    for: Type.String({ description: 'The EtcdSnapshot after which retention ran.' }),
+    policy: optionalText(
+      'A hash of spec.retention and spec.destination: retention runs again when one of them changes.',
     ),
-  ),
-  lastDrill: Type.Optional(
-    Type.Object(
-      {
-        name: Type.String({ description: 'The EtcdSnapshot that was restored.' }),
-        time: Type.String({ format: 'date-time' }),
-        after: optionalInt64('Number of snapshots that were stored by then.'),
-        succeeded: Type.Boolean(),
-        revision: Type.Optional(Type.Integer({ format: 'int64' })),
-        totalKeys: Type.Optional(Type.Integer({ format: 'int64' })),
-        hashCompared: Type.Optional(Type.Boolean()),
-        reason: Type.Optional(Type.String()),
-        message: Type.Optional(Type.String()),
-        earlierFailure: Type.Optional(
-          Type.Object(
-            { name: Type.String(), reason: Type.String() },
-            {
-              description:
-                'Set when this drill failed before it could test the snapshot: the last snapshot that a drill could not restore. Retention stays suspended.',
-            },
-          ),
-        ),
-      },
-      { description: 'The result of the last restore drill.' },
+  }),
+  lastDrill: optionalObject('The result of the last restore drill.', {
+    name: Type.String({ description: 'The EtcdSnapshot that was restored.' }),
+    time: Type.String({ format: 'date-time' }),
+    after: optionalInt64('Number of snapshots that were stored by then.'),
+    succeeded: Type.Boolean(),
+    revision: Type.Optional(Type.Integer({ format: 'int64' })),
+    totalKeys: Type.Optional(Type.Integer({ format: 'int64' })),
+    hashCompared: Type.Optional(Type.Boolean()),
+    reason: Type.Optional(Type.String()),
+    message: Type.Optional(Type.String()),
+    earlierFailure: optionalObject(
+      'Set when this drill failed before it could test the snapshot: the last snapshot that a drill could not restore. Retention stays suspended.',
+      { name: Type.String(), reason: Type.String() },
     ),
-  ),
-  lastRestored: Type.Optional(
-    Type.Object(
-      {
-        name: Type.String({ description: 'The EtcdSnapshot.' }),
-        uid: optionalText('Its uid, which is also in the manifest of the stored snapshot.'),
-        time: Type.String({ format: 'date-time', description: 'When the drill ended.' }),
-        uri: optionalText('Where the snapshot is stored.'),
-      },
-      { description: 'The newest snapshot that a restore drill restored. Retention never deletes it.' },
-    ),
-  ),
+  }),
+  lastRestored: optionalObject('The newest snapshot that a restore drill restored. Retention never deletes it.', {
+    name: Type.String({ description: 'The EtcdSnapshot.' }),
+    uid: optionalText('Its uid, which is also in the manifest of the stored snapshot.'),
+    time: Type.String({ format: 'date-time', description: 'When the drill ended.' }),
+    uri: optionalText('Where the snapshot is stored.'),
+  }),
   conditions: Type.Optional(ConditionsSchema),
 });
 
-export type Retention = Accepted<typeof RetentionSchema>;
+export type Retention = NonNullable<Accepted<typeof retention>>;
 export type EtcdSnapshotScheduleSpec = Accepted<typeof EtcdSnapshotScheduleSpecSchema>;
 export type EtcdSnapshotScheduleStatus = Accepted<typeof EtcdSnapshotScheduleStatusSchema>;
 

@@ -1,15 +1,19 @@
 /** EtcdSnapshot: a one-time snapshot of a cluster. */
 import Type from 'typebox';
-import { type CelRule, cel } from './cel.ts';
+import { type CelRule, cel, unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import type { Accepted, CustomObject } from './meta.ts';
 import { MAX_SNAPSHOT_NAME } from './names.ts';
-import { optionalInt64, optionalText } from './optional.ts';
+import { optionalInt64, optionalText, optionalTime } from './optional.ts';
 import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
-import { localReference } from './text.ts';
+import { atomic, localReference } from './text.ts';
 
 export const clusterReference = () => localReference('clusterRef', 'The EtcdCluster, in the same namespace.');
+
+/** References in a status are not validated: the operator could not report an object that older rules had accepted. */
+export const activeObjects = (description: string) =>
+  Type.Optional(Type.Array(unvalidated(localReference('active[]', '')), { ...atomic, description }));
 
 /** Jobs and labels are named after the object. Objects that were accepted without this rule stay editable. */
 export const nameRule = (longest: number, because: string): CelRule => ({
@@ -32,31 +36,29 @@ export const EtcdSnapshotSpecSchema = Type.Object(
 );
 
 const count = (description: string) => optionalInt64(description, { minimum: 0 });
-const text = (description: string) => optionalText(description);
-export const time = (description: string) => optionalText(description, { format: 'date-time' });
 
 export const ArtifactSchema = Type.Object({
   uri: Type.String({ description: 'Where the snapshot is stored.' }),
   sizeBytes: count('Size of the stored object, after compression.'),
-  checksum: text('Checksum of the stored object: sha256: and the hex digest.'),
+  checksum: optionalText('Checksum of the stored object: sha256: and the hex digest.'),
   databaseBytes: count('Size of the database, as etcdctl snapshot save would write it.'),
   revision: count(
     'The etcd revision just before the snapshot: it has every write up to this revision, and perhaps later ones.',
   ),
   totalKeys: count('Number of keys at that revision.'),
-  etcdVersion: text('The version of the member that it was taken from.'),
-  clusterID: text('The cluster ID in etcd.'),
-  member: text('The member that it was taken from.'),
-  compression: text('None or Zstd.'),
+  etcdVersion: optionalText('The version of the member that it was taken from.'),
+  clusterID: optionalText('The cluster ID in etcd.'),
+  member: optionalText('The member that it was taken from.'),
+  compression: optionalText('None or Zstd.'),
   encrypted: Type.Optional(Type.Boolean()),
-  takenAt: time('When the snapshot stream started.'),
+  takenAt: optionalTime('When the snapshot stream started.'),
   durationMilliseconds: count('How long it took to stream and store.'),
 });
 
 export const EtcdSnapshotStatusSchema = Type.Object({
-  phase: text('Pending, Started, Complete or Failed.'),
-  startTime: time('When its Job was created.'),
-  completionTime: time('When it was known to be stored, or to have failed.'),
+  phase: optionalText('Pending, Started, Complete or Failed.'),
+  startTime: optionalTime('When its Job was created.'),
+  completionTime: optionalTime('When it was known to be stored, or to have failed.'),
   artifact: Type.Optional(ArtifactSchema),
   conditions: Type.Optional(ConditionsSchema),
 });

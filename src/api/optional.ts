@@ -1,5 +1,6 @@
-/** Optional fields of the plain types, with the description that users read. */
-import Type, { type TNumberOptions, type TSchemaOptions, type TStringOptions } from 'typebox';
+/** Optional fields, with the description that users read. */
+import Type, { type TNumberOptions, type TProperties, type TSchemaOptions, type TStringOptions } from 'typebox';
+import { localReference } from './text.ts';
 
 const integer =
   (format: 'int32' | 'int64') =>
@@ -12,5 +13,18 @@ export const optionalInt64 = integer('int64');
 export const optionalText = (description: string, options: TStringOptions = {}) =>
   Type.Optional(Type.String({ ...options, description }));
 
-export const optionalFlag = (description: string, options: TSchemaOptions = {}) =>
-  Type.Optional(Type.Boolean({ ...options, description }));
+export const optionalTime = (description: string) => optionalText(description, { format: 'date-time' });
+
+export const optionalFlag = (description: string) => Type.Optional(Type.Boolean({ description }));
+
+export const optionalEnum = <const Values extends string[]>(description: string, values: readonly [...Values]) =>
+  Type.Optional(Type.Enum(values, { type: 'string', description }));
+
+export const optionalObject = <Fields extends TProperties>(
+  description: string,
+  fields: Fields,
+  rules: TSchemaOptions = {},
+) => Type.Optional(Type.Object(fields, { description, ...rules }));
+
+export const optionalReference = (field: string, description: string) =>
+  Type.Optional(localReference(field, description));

@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { cel, unlessUnchanged } from './cel.ts';
 import type { Accepted } from './meta.ts';
-import { optionalFlag, optionalInt32, optionalInt64, optionalText } from './optional.ts';
+import { optionalEnum, optionalFlag, optionalInt32, optionalInt64, optionalObject, optionalText } from './optional.ts';
 import { atomic } from './text.ts';
 
 export const DEFAULT_HEARTBEAT_MS = 100;
@@ -22,19 +22,16 @@ const raftTiming = {
   ),
 };
 
-const seconds = (description: string, minimum: number) =>
-  Type.Integer({ format: 'int32', minimum, maximum: 86_400, description });
+const seconds = (description: string, minimum: number) => optionalInt32(description, { minimum, maximum: 86_400 });
 
-const GrpcKeepaliveSchema = Type.Object(
-  {
-    minTimeSeconds: Type.Optional(seconds('Clients that ping more often than this are disconnected. etcd: 5.', 1)),
-    intervalSeconds: Type.Optional(seconds('How often an idle client is pinged; 0 is never. etcd: 7200.', 0)),
-    timeoutSeconds: Type.Optional(seconds('How long the response to a ping may take; 0 is for ever. etcd: 20.', 0)),
-  },
-  { description: 'gRPC keepalive: how dead client connections are detected.' },
-);
+const grpcKeepalive = optionalObject('gRPC keepalive: how dead client connections are detected.', {
+  minTimeSeconds: seconds('Clients that ping more often than this are disconnected. etcd: 5.', 1),
+  intervalSeconds: seconds('How often an idle client is pinged; 0 is never. etcd: 7200.', 0),
+  timeoutSeconds: seconds('How long the response to a ping may take; 0 is for ever. etcd: 20.', 0),
+});
 
-const CorruptionCheckSchema = Type.Object(
+const corruptionCheck = optionalObject(
+  'How etcd detects that members have different data. "Absent" applies to clusters that this operator created.',
   {
     initial: optionalFlag(
       'Compare the data with the other members before serving, if one of them is already serving. Absent: true.',
@@ -45,13 +42,7 @@ const CorruptionCheckSchema = Type.Object(
       { minimum: 0, maximum: 43_200 },
     ),
   },
-  {
-    description:
-      'How etcd detects that members have different data. "Absent" applies to clusters that this operator created.',
-  },
 );
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 /** The maximum of Go's time.Duration, 292 years. A larger bare number overflows in etcd without an error, even to a negative time. */
 const MAX_HOURS = 2_562_047;
@@ -63,18 +54,16 @@ const effective = (field: string, fallback: number): string => `(has(self.${fiel
 const heartbeat = effective('heartbeatIntervalMilliseconds', DEFAULT_HEARTBEAT_MS);
 const election = effective('electionTimeoutMilliseconds', DEFAULT_ELECTION_MS);
 
-export const OptionsSchema = Type.Object(
+export const options = optionalObject(
+  'Settings of etcd, rendered as flags of the version that runs. "etcd: x" is the default of etcd.',
   {
     quotaBackendBytes: optionalInt64(
       'Database quota: above this size etcd refuses writes (database space exceeded). 0: the 2 GiB of etcd. Absent: what fits on the volume (see api-design.md).',
       { minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
     ),
-    autoCompactionMode: Type.Optional(
-      Type.Enum(['periodic', 'revision'], {
-        type: 'string',
-        description:
-          'Whether history is kept by age (periodic) or by number of revisions (revision). Absent: periodic.',
-      }),
+    autoCompactionMode: optionalEnum(
+      'Whether history is kept by age (periodic) or by number of revisions (revision). Absent: periodic.',
+      ['periodic', 'revision'],
     ),
     autoCompactionRetention: optionalText(
       'How much history is kept: 30m, or a number of revisions; a bare number is hours in periodic mode. "0": never compact. Absent: 1h, or 10000 revisions.',
@@ -89,36 +78,31 @@ export const OptionsSchema = Type.Object(
       'The largest request that etcd accepts. etcd: 1572864; more than 10 MiB slows down all clients.',
       { minimum: 1024, maximum: 104_857_600 },
     ),
-    grpcKeepalive: Type.Optional(GrpcKeepaliveSchema),
-    logLevel: Type.Optional(
-      Type.Enum([...LOG_LEVELS], { type: 'string', description: 'Log level of etcd. etcd: info.' }),
-    ),
-    corruptionCheck: Type.Optional(CorruptionCheckSchema),
+    grpcKeepalive,
+    logLevel: optionalEnum('Log level of etcd. etcd: info.', ['debug', 'info', 'warn', 'error']),
+    corruptionCheck,
   },
-  {
-    description: 'Settings of etcd, rendered as flags of the version that runs. "etcd: x" is the default of etcd.',
-    ...cel(
-      unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
-        rule: `!(${byRevisions}) || !has(${retention}) || ${retention}.matches('^[0-9]+$')`,
-        message: 'options.autoCompactionRetention must be a number of revisions when autoCompactionMode is revision',
-        messageExpression:
-          "'options.autoCompactionRetention is ' + self.autoCompactionRetention + ': with autoCompactionMode revision it must be a number of revisions, such as 10000'",
-        fieldPath: '.autoCompactionRetention',
-      }),
-      unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
-        rule: `(${byRevisions}) || !has(${retention}) || ${hours} <= ${MAX_HOURS}.0`,
-        message: `options.autoCompactionRetention is more than ${MAX_HOURS} hours, the maximum of etcd`,
-        messageExpression: `'options.autoCompactionRetention is ' + ${retention} + ': the maximum of etcd is ${MAX_HOURS} hours, and it would use another duration or not start. Set for example 1h, or set autoCompactionMode to revision if it is a number of revisions'`,
-        fieldPath: '.autoCompactionRetention',
-      }),
-      {
-        rule: `${election} >= 5 * ${heartbeat}`,
-        message: `options.electionTimeoutMilliseconds (etcd: ${DEFAULT_ELECTION_MS}) must be at least five times heartbeatIntervalMilliseconds (etcd: ${DEFAULT_HEARTBEAT_MS})`,
-        messageExpression: `'options.electionTimeoutMilliseconds is %d: it must be at least %d, five times heartbeatIntervalMilliseconds'.format([${election}, 5 * ${heartbeat}])`,
-        fieldPath: '.electionTimeoutMilliseconds',
-      },
-    ),
-  },
+  cel(
+    unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
+      rule: `!(${byRevisions}) || !has(${retention}) || ${retention}.matches('^[0-9]+$')`,
+      message: 'options.autoCompactionRetention must be a number of revisions when autoCompactionMode is revision',
+      messageExpression:
+        "'options.autoCompactionRetention is ' + self.autoCompactionRetention + ': with autoCompactionMode revision it must be a number of revisions, such as 10000'",
+      fieldPath: '.autoCompactionRetention',
+    }),
+    unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
+      rule: `(${byRevisions}) || !has(${retention}) || ${hours} <= ${MAX_HOURS}.0`,
+      message: `options.autoCompactionRetention is more than ${MAX_HOURS} hours, the maximum of etcd`,
+      messageExpression: `'options.autoCompactionRetention is ' + ${retention} + ': the maximum of etcd is ${MAX_HOURS} hours, and it would use another duration or not start. Set for example 1h, or set autoCompactionMode to revision if it is a number of revisions'`,
+      fieldPath: '.autoCompactionRetention',
+    }),
+    {
+      rule: `${election} >= 5 * ${heartbeat}`,
+      message: `options.electionTimeoutMilliseconds (etcd: ${DEFAULT_ELECTION_MS}) must be at least five times heartbeatIntervalMilliseconds (etcd: ${DEFAULT_HEARTBEAT_MS})`,
+      messageExpression: `'options.electionTimeoutMilliseconds is %d: it must be at least %d, five times heartbeatIntervalMilliseconds'.format([${election}, 5 * ${heartbeat}])`,
+      fieldPath: '.electionTimeoutMilliseconds',
+    },
+  ),
 );
 
 /** Flags that a field of options sets, with that field. */
@@ -220,4 +204,4 @@ export const ExtraArgsSchema = Type.Array(
   },
 );
 
-export type EtcdOptions = Accepted<typeof OptionsSchema>;
+export type EtcdOptions = NonNullable<Accepted<typeof options>>;

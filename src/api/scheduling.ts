@@ -139,8 +139,7 @@ export const TolerationsSchema = Type.Array(TolerationSchema, {
   description: 'As in a Pod: node taints that members tolerate.',
 });
 
-export const SPREAD = ['Preferred', 'Required', 'None'] as const;
-export const SpreadSchema = Type.Enum([...SPREAD], {
+export const SpreadSchema = Type.Enum(['Preferred', 'Required', 'None'], {
   type: 'string',
   description:
     'How members are spread. Preferred: over nodes and zones where possible. Required: never two members on one node. ' +

@@ -1,8 +1,7 @@
 /** The image and the security context of member Pods. */
 import Type from 'typebox';
 import { cel } from './cel.ts';
-import type { Accepted } from './meta.ts';
-import { optionalText } from './optional.ts';
+import { optionalEnum, optionalObject, optionalText } from './optional.ts';
 import { atomic } from './text.ts';
 
 /** The default user, group and fsGroup. */
@@ -18,17 +17,16 @@ export const CONFINED = {
 const id = (description: string) => Type.Integer({ format: 'int64', minimum: 1, maximum: 2_147_483_647, description });
 
 /** Only fields that the restricted Pod Security level leaves free: every accepted value complies with it. */
-export const PodSecurityContextSchema = Type.Object(
+export const podSecurityContext = optionalObject(
+  'Overrides of the Pod security context, within the restricted Pod Security level. What that level requires (non-root, seccomp) cannot be changed.',
   {
     runAsUser: Type.Optional(id('The user of the etcd process. Absent: 65532.')),
     runAsGroup: Type.Optional(id('The group of the etcd process. Absent: 65532.')),
     fsGroup: Type.Optional(id('The group that owns the volume. Absent: 65532.')),
-    fsGroupChangePolicy: Type.Optional(
-      Type.Enum(['OnRootMismatch', 'Always'], {
-        type: 'string',
-        description: 'OnRootMismatch avoids a recursive chown of a large volume at every start.',
-      }),
-    ),
+    fsGroupChangePolicy: optionalEnum('OnRootMismatch avoids a recursive chown of a large volume at every start.', [
+      'OnRootMismatch',
+      'Always',
+    ]),
     supplementalGroups: Type.Optional(Type.Array(id('An additional group.'), { maxItems: 32, ...atomic })),
     seLinuxOptions: Type.Optional(
       Type.Object({
@@ -39,13 +37,10 @@ export const PodSecurityContextSchema = Type.Object(
       }),
     ),
   },
-  {
-    description:
-      'Overrides of the Pod security context, within the restricted Pod Security level. What that level requires (non-root, seccomp) cannot be changed.',
-  },
 );
 
-export const ImageSchema = Type.Object(
+export const image = optionalObject(
+  'The etcd image. Its tag is always v followed by the version.',
   {
     repository: optionalText(
       'The repository of the image, without a tag. Must be in the list of allowed repositories of the operator. Absent: the default repository of the operator.',
@@ -58,16 +53,11 @@ export const ImageSchema = Type.Object(
       pattern: '^sha256:[0-9a-f]{64}$',
     }),
   },
-  {
-    description: 'The etcd image. Its tag is always v followed by the version.',
-    ...cel({
-      rule: 'has(self.repository) || has(self.digest)',
-      message: 'image is empty: set repository or digest, or leave image out',
-    }),
-  },
+  cel({
+    rule: 'has(self.repository) || has(self.digest)',
+    message: 'image is empty: set repository or digest, or leave image out',
+  }),
 );
-
-export type PodSecurityContext = Accepted<typeof PodSecurityContextSchema>;
 
 /** The repositories that etcd images may be pulled from: set by the administrator, not by the users who write EtcdClusters. */
 export interface ImagePolicy {

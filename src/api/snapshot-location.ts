@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { cel } from './cel.ts';
 import type { Accepted } from './meta.ts';
-import { optionalFlag, optionalText } from './optional.ts';
+import { optionalEnum, optionalFlag, optionalObject, optionalReference, optionalText } from './optional.ts';
 import { localReference, subdomain } from './text.ts';
 
 const MAX_PATH = 1024;
@@ -48,134 +48,95 @@ const endpointUrl = (field: string, description: string) =>
     }),
   });
 
-const S3Schema = Type.Object(
-  {
-    endpoint: endpointUrl('s3.endpoint', 'The URL of the S3 service.'),
-    bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
-    key: objectKey('s3.key'),
-    region: optionalText('Absent: us-east-1.'),
-    forcePathStyle: optionalFlag(
-      'Use endpoint/bucket/key instead of bucket.endpoint/key; most S3-compatible services need it.',
-    ),
-    credentialsSecretRef: Type.Optional(
-      localReference(
-        's3.credentialsSecretRef',
-        'A Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and optionally AWS_SESSION_TOKEN. Absent: the cloud identity of the Pod, see serviceAccountName.',
-      ),
-    ),
-    serviceAccountName: serviceAccountName(),
-    caSecretRef: Type.Optional(
-      localReference(
-        's3.caSecretRef',
-        'A Secret whose key ca.crt has CA certificates of the service, in addition to the public CAs.',
-      ),
-    ),
-    serverSideEncryption: Type.Optional(
-      Type.Object(
-        {
-          algorithm: Type.Enum(['AES256', 'aws:kms'], { type: 'string' }),
-          kmsKeyId: Type.Optional(Type.String({ minLength: 1, maxLength: 2048 })),
-        },
-        {
-          description: 'Server-side encryption that is requested from the service.',
-          ...cel({
-            rule: "!has(self.kmsKeyId) || self.algorithm == 'aws:kms'",
-            message: 's3.serverSideEncryption.kmsKeyId needs the algorithm aws:kms',
-          }),
-        },
-      ),
-    ),
-    checksums: Type.Optional(
-      Type.Enum(['WhenRequired', 'WhenSupported'], {
-        type: 'string',
-        description:
-          'Whether uploads have the additional checksums of the AWS SDK. Several S3-compatible services refuse them. Absent: WhenRequired.',
-      }),
-    ),
-  },
-  { description: 'A bucket of Amazon S3 or of an S3-compatible service.' },
-);
-
-const GcsSchema = Type.Object(
-  {
-    bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
-    key: objectKey('gcs.key'),
-    endpoint: Type.Optional(
-      endpointUrl('gcs.endpoint', 'The URL of the service. Absent: that of Google Cloud Storage.'),
-    ),
-    credentialsSecretRef: Type.Optional(
-      localReference(
-        'gcs.credentialsSecretRef',
-        'A Secret whose key credentials.json is the key file of a service account. Absent: the cloud identity of the Pod, see serviceAccountName.',
-      ),
-    ),
-    serviceAccountName: serviceAccountName(),
-  },
-  { description: 'A bucket of Google Cloud Storage.' },
-);
-
-const AzureSchema = Type.Object(
-  {
-    container: Type.String({ minLength: 1, description: 'The container.' }),
-    key: objectKey('azure.key'),
-    account: optionalText('The storage account. Absent: AZURE_STORAGE_ACCOUNT in the Secret.', {
-      minLength: 1,
-      maxLength: 64,
+const s3 = optionalObject('A bucket of Amazon S3 or of an S3-compatible service.', {
+  endpoint: endpointUrl('s3.endpoint', 'The URL of the S3 service.'),
+  bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
+  key: objectKey('s3.key'),
+  region: optionalText('Absent: us-east-1.'),
+  forcePathStyle: optionalFlag(
+    'Use endpoint/bucket/key instead of bucket.endpoint/key; most S3-compatible services need it.',
+  ),
+  credentialsSecretRef: optionalReference(
+    's3.credentialsSecretRef',
+    'A Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and optionally AWS_SESSION_TOKEN. Absent: the cloud identity of the Pod, see serviceAccountName.',
+  ),
+  serviceAccountName: serviceAccountName(),
+  caSecretRef: optionalReference(
+    's3.caSecretRef',
+    'A Secret whose key ca.crt has CA certificates of the service, in addition to the public CAs.',
+  ),
+  serverSideEncryption: optionalObject(
+    'Server-side encryption that is requested from the service.',
+    {
+      algorithm: Type.Enum(['AES256', 'aws:kms'], { type: 'string' }),
+      kmsKeyId: Type.Optional(Type.String({ minLength: 1, maxLength: 2048 })),
+    },
+    cel({
+      rule: "!has(self.kmsKeyId) || self.algorithm == 'aws:kms'",
+      message: 's3.serverSideEncryption.kmsKeyId needs the algorithm aws:kms',
     }),
-    endpoint: Type.Optional(
-      endpointUrl('azure.endpoint', 'The URL of the service. Absent: https://<account>.blob.core.windows.net.'),
-    ),
-    credentialsSecretRef: Type.Optional(
-      localReference(
-        'azure.credentialsSecretRef',
-        'A Secret with AZURE_STORAGE_ACCOUNT and either AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or with AZURE_STORAGE_CONNECTION_STRING. Absent: the cloud identity of the Pod, see serviceAccountName.',
-      ),
-    ),
-    serviceAccountName: serviceAccountName(),
-  },
-  { description: 'A container of Azure Blob Storage.' },
-);
+  ),
+  checksums: optionalEnum(
+    'Whether uploads have the additional checksums of the AWS SDK. Several S3-compatible services refuse them. Absent: WhenRequired.',
+    ['WhenRequired', 'WhenSupported'],
+  ),
+});
 
-const ClaimSchema = Type.Object(
-  {
-    claimName: Type.String({ minLength: 1, description: 'The PersistentVolumeClaim, in the same namespace.' }),
-    subPath: optionalText('For a destination, a directory; for a source, the exact file.', {
-      maxLength: MAX_PATH,
-      ...confined('pvc.subPath'),
-    }),
-  },
-  { description: 'A PersistentVolumeClaim (PVC).' },
-);
+const gcs = optionalObject('A bucket of Google Cloud Storage.', {
+  bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
+  key: objectKey('gcs.key'),
+  endpoint: Type.Optional(endpointUrl('gcs.endpoint', 'The URL of the service. Absent: that of Google Cloud Storage.')),
+  credentialsSecretRef: optionalReference(
+    'gcs.credentialsSecretRef',
+    'A Secret whose key credentials.json is the key file of a service account. Absent: the cloud identity of the Pod, see serviceAccountName.',
+  ),
+  serviceAccountName: serviceAccountName(),
+});
+
+const azure = optionalObject('A container of Azure Blob Storage.', {
+  container: Type.String({ minLength: 1, description: 'The container.' }),
+  key: objectKey('azure.key'),
+  account: optionalText('The storage account. Absent: AZURE_STORAGE_ACCOUNT in the Secret.', {
+    minLength: 1,
+    maxLength: 64,
+  }),
+  endpoint: Type.Optional(
+    endpointUrl('azure.endpoint', 'The URL of the service. Absent: https://<account>.blob.core.windows.net.'),
+  ),
+  credentialsSecretRef: optionalReference(
+    'azure.credentialsSecretRef',
+    'A Secret with AZURE_STORAGE_ACCOUNT and either AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or with AZURE_STORAGE_CONNECTION_STRING. Absent: the cloud identity of the Pod, see serviceAccountName.',
+  ),
+  serviceAccountName: serviceAccountName(),
+});
+
+const pvc = optionalObject('A PersistentVolumeClaim (PVC).', {
+  claimName: Type.String({ minLength: 1, description: 'The PersistentVolumeClaim, in the same namespace.' }),
+  subPath: optionalText('For a destination, a directory; for a source, the exact file.', {
+    maxLength: MAX_PATH,
+    ...confined('pvc.subPath'),
+  }),
+});
 
 export const SnapshotLocationSchema = Type.Object(
-  {
-    s3: Type.Optional(S3Schema),
-    gcs: Type.Optional(GcsSchema),
-    azure: Type.Optional(AzureSchema),
-    pvc: Type.Optional(ClaimSchema),
-  },
+  { s3, gcs, azure, pvc },
   cel({
     rule: '[has(self.s3), has(self.gcs), has(self.azure), has(self.pvc)].filter(named, named).size() == 1',
     message: 'set exactly one of s3, gcs, azure and pvc',
   }),
 );
 
-export const COMPRESSION = ['None', 'Zstd'] as const;
 /** How a snapshot is stored. */
 export const storedAs = {
-  compression: Type.Optional(
-    Type.Enum([...COMPRESSION], { type: 'string', description: 'Absent: None, the format of etcdctl snapshot save.' }),
-  ),
-  encryption: Type.Optional(
-    Type.Object(
-      {
-        keySecretRef: localReference(
-          'encryption.keySecretRef',
-          'A Secret whose key named "key" has 32 random bytes, raw or as base64 or hex. Keep a copy: without it the snapshot cannot be restored.',
-        ),
-      },
-      { description: 'Client-side encryption: the agent encrypts the snapshot with AES-256-GCM before the upload.' },
-    ),
+  compression: optionalEnum('Absent: None, the format of etcdctl snapshot save.', ['None', 'Zstd']),
+  encryption: optionalObject(
+    'Client-side encryption: the agent encrypts the snapshot with AES-256-GCM before the upload.',
+    {
+      keySecretRef: localReference(
+        'encryption.keySecretRef',
+        'A Secret whose key named "key" has 32 random bytes, raw or as base64 or hex. Keep a copy: without it the snapshot cannot be restored.',
+      ),
+    },
   ),
 } as const;
 export const EncryptionSchema = storedAs.encryption;

@@ -2,9 +2,9 @@
 import Type from 'typebox';
 import { cel } from './cel.ts';
 import type { Accepted } from './meta.ts';
-import { quantity, SUBDOMAIN_PATTERN } from './text.ts';
+import { aboveZero, quantity, SUBDOMAIN_PATTERN } from './text.ts';
 
-export const MEDIUM = ['', 'Memory'] as const;
+const MEDIUM = ['', 'Memory'] as const;
 export const DEFAULT_SIZE = '1Gi';
 
 const size = { default: DEFAULT_SIZE, description: 'Size of the volume of each member.' };
@@ -23,19 +23,12 @@ export const StorageSchema = Type.Object(
     size: Type.Optional(
       quantity({
         ...size,
-        ...cel(
-          {
-            rule: "isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",
-            message: 'storage.size must be greater than zero, such as 1Gi',
-            messageExpression: "'storage.size is ' + string(self) + ': it must be greater than zero, such as 1Gi'",
-          },
-          {
-            rule: '!quantity(string(self)).isLessThan(quantity(string(oldSelf)))',
-            message: 'storage.size cannot be reduced: Kubernetes volumes can only grow',
-            messageExpression:
-              "'storage.size cannot be reduced from ' + string(oldSelf) + ' to ' + string(self) + ': Kubernetes volumes can only grow'",
-          },
-        ),
+        ...cel(aboveZero('storage.size', '1Gi'), {
+          rule: '!quantity(string(self)).isLessThan(quantity(string(oldSelf)))',
+          message: 'storage.size cannot be reduced: Kubernetes volumes can only grow',
+          messageExpression:
+            "'storage.size cannot be reduced from ' + string(oldSelf) + ' to ' + string(self) + ': Kubernetes volumes can only grow'",
+        }),
       }),
     ),
     medium: Type.Optional(

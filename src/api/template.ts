@@ -3,10 +3,10 @@ import Type from 'typebox';
 import { unvalidated } from './cel.ts';
 import type { Accepted } from './meta.ts';
 import { optionalInt64 } from './optional.ts';
-import { ExtraArgsSchema, OptionsSchema } from './options.ts';
+import { ExtraArgsSchema, options } from './options.ts';
 import { AdditionalMetadataSchema, ResourcesSchema } from './resources.ts';
 import { AffinitySchema, SpreadSchema, TolerationsSchema, TopologySpreadConstraintsSchema } from './scheduling.ts';
-import { ImageSchema, PodSecurityContextSchema } from './security.ts';
+import { image, podSecurityContext } from './security.ts';
 import { NodeSelectorSchema } from './selectors.ts';
 import { StorageTargetSchema } from './storage.ts';
 import { localReference, subdomain } from './text.ts';
@@ -23,14 +23,14 @@ export const templateFields = {
   affinity: Type.Optional(AffinitySchema),
   topologySpreadConstraints: Type.Optional(TopologySpreadConstraintsSchema),
   additionalMetadata: Type.Optional(AdditionalMetadataSchema),
-  options: Type.Optional(OptionsSchema),
+  options,
   imagePullSecrets: Type.Optional(
     Type.Array(localReference('imagePullSecrets[]', 'A Secret of type kubernetes.io/dockerconfigjson.'), {
       maxItems: 64,
       description: 'Secrets for pulling the etcd image, and the operator image for snapshots and restores.',
     }),
   ),
-  image: Type.Optional(ImageSchema),
+  image,
   extraArgs: Type.Optional(ExtraArgsSchema),
   spread: Type.Optional(SpreadSchema),
   tolerations: Type.Optional(TolerationsSchema),
@@ -42,7 +42,7 @@ export const templateFields = {
     'How long etcd may take to stop; a leader transfers its leadership in this time. Absent: the 30 of Kubernetes.',
     { minimum: 5, maximum: 3600 },
   ),
-  podSecurityContext: Type.Optional(PodSecurityContextSchema),
+  podSecurityContext,
 } as const;
 
 /** Complete, and not validated again: the operator could not copy a template that older rules had accepted. */

@@ -1,7 +1,7 @@
 /** Schemas of strings with a syntax that Kubernetes defines. */
 import Type from 'typebox';
 import { MAX_QUANTITY_LENGTH } from '../lib/quantity.ts';
-import { cel } from './cel.ts';
+import { type CelRule, cel } from './cel.ts';
 
 const LABEL_NAME = '[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
 const DNS_LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
@@ -66,3 +66,10 @@ export const quantity = (options: Readonly<Record<string, unknown>>) =>
     maxLength: MAX_QUANTITY_LENGTH,
     ...options,
   });
+
+/** A rule for such a field. */
+export const aboveZero = (field: string, example: string): CelRule => ({
+  rule: "isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",
+  message: `${field} must be greater than zero, such as ${example}`,
+  messageExpression: `'${field} is ' + string(self) + ': it must be greater than zero, such as ${example}'`,
+});

@@ -2,8 +2,7 @@
 import Type from 'typebox';
 import { cel } from './cel.ts';
 import type { Accepted } from './meta.ts';
-import { optionalFlag } from './optional.ts';
-import { localReference } from './text.ts';
+import { optionalEnum, optionalFlag, optionalObject, optionalReference, optionalText } from './optional.ts';
 
 export const DEFAULT_DURATION = '2160h';
 
@@ -20,13 +19,11 @@ const issuer = (description: string) =>
   );
 
 const duration = (description: string) =>
-  Type.String({ pattern: '^([0-9]{1,6}[hms]){1,3}$', maxLength: 32, description });
+  optionalText(description, { pattern: '^([0-9]{1,6}[hms]){1,3}$', maxLength: 32 });
 
 const managedFields = {
-  duration: Type.Optional(duration(`How long each certificate is valid, such as 720h. Absent: ${DEFAULT_DURATION}.`)),
-  renewBefore: Type.Optional(
-    duration('How long before its expiry a certificate is renewed. Absent: a third of its duration.'),
-  ),
+  duration: duration(`How long each certificate is valid, such as 720h. Absent: ${DEFAULT_DURATION}.`),
+  renewBefore: duration('How long before its expiry a certificate is renewed. Absent: a third of its duration.'),
 };
 const managedRules = (field: string) =>
   cel(
@@ -47,121 +44,94 @@ const managedRules = (field: string) =>
     },
   );
 
-const ClientTlsSchema = Type.Object(
+const client = optionalObject(
+  'TLS between clients and members.',
   {
-    serverSecretRef: Type.Optional(
-      localReference('tls.client.serverSecretRef', 'A Secret with tls.crt, tls.key and ca.crt for the client port.'),
+    serverSecretRef: optionalReference(
+      'tls.client.serverSecretRef',
+      'A Secret with tls.crt, tls.key and ca.crt for the client port.',
     ),
-    operatorClientSecretRef: Type.Optional(
-      localReference(
-        'tls.client.operatorClientSecretRef',
-        'A Secret with tls.crt and tls.key, the client certificate of the operator. With it, mTLS is on: every client needs a certificate.',
+    operatorClientSecretRef: optionalReference(
+      'tls.client.operatorClientSecretRef',
+      'A Secret with tls.crt and tls.key, the client certificate of the operator. With it, mTLS is on: every client needs a certificate.',
+    ),
+    certManager: optionalObject('Certificates from cert-manager.', {
+      serverIssuerRef: issuer('Issues the certificate of the client port.'),
+      operatorClientIssuerRef: Type.Optional(
+        issuer(
+          'Issues the client certificates of the operator and of applications. With it, mTLS is on: every client needs a certificate; the one for applications is in the Secret <cluster>-client-tls.',
+        ),
       ),
-    ),
-    certManager: Type.Optional(
-      Type.Object(
-        {
-          serverIssuerRef: issuer('Issues the certificate of the client port.'),
-          operatorClientIssuerRef: Type.Optional(
-            issuer(
-              'Issues the client certificates of the operator and of applications. With it, mTLS is on: every client needs a certificate; the one for applications is in the Secret <cluster>-client-tls.',
-            ),
-          ),
-        },
-        { description: 'Certificates from cert-manager.' },
-      ),
-    ),
-    managed: Type.Optional(
-      Type.Object(
-        {
-          ...managedFields,
-          clientCertificates: Type.Optional(
-            Type.Enum(['Required', 'None'], {
-              type: 'string',
-              description:
-                'Required: mTLS, every client needs a certificate; the one for applications is in the Secret <cluster>-client-tls. None: only members serve a certificate. Absent: Required.',
-            }),
-          ),
-        },
-        {
-          description: 'Certificates from a CA that the operator creates and rotates for the clients of this cluster.',
-          ...managedRules('tls.client.managed'),
-        },
-      ),
-    ),
-  },
-  {
-    description: 'TLS between clients and members.',
-    ...cel(
-      {
-        rule: exactlyOne('serverSecretRef', 'certManager', 'managed'),
-        message: 'tls.client needs exactly one of serverSecretRef, certManager and managed',
-      },
-      {
-        rule: '!(has(self.operatorClientSecretRef) && has(self.certManager))',
-        message:
-          'tls.client.operatorClientSecretRef cannot accompany certManager: use certManager.operatorClientIssuerRef',
-        fieldPath: '.operatorClientSecretRef',
-      },
-      {
-        rule: '!(has(self.operatorClientSecretRef) && has(self.managed))',
-        message: 'tls.client.operatorClientSecretRef cannot accompany managed: the operator issues its own certificate',
-        fieldPath: '.operatorClientSecretRef',
-      },
-    ),
-  },
-);
-
-const PeerTlsSchema = Type.Object(
-  {
-    secretRef: Type.Optional(
-      localReference('tls.peer.secretRef', 'A Secret with tls.crt, tls.key and ca.crt for the peer port.'),
-    ),
-    certManager: Type.Optional(
-      Type.Object(
-        { issuerRef: issuer('Issues the certificate of the peer port.') },
-        { description: 'Certificates from cert-manager.' },
-      ),
-    ),
-    managed: Type.Optional(
-      Type.Object(managedFields, {
-        description: 'Certificates from a CA that the operator creates and rotates for the peers of this cluster.',
-        ...managedRules('tls.peer.managed'),
-      }),
-    ),
-  },
-  {
-    description: 'TLS between members (peers), always with certificates on both sides (mTLS).',
-    ...cel({
-      rule: exactlyOne('secretRef', 'certManager', 'managed'),
-      message: 'tls.peer needs exactly one of secretRef, certManager and managed',
     }),
-  },
-);
-
-export const TlsSchema = Type.Object(
-  { client: Type.Optional(ClientTlsSchema), peer: Type.Optional(PeerTlsSchema) },
-  {
-    description: 'TLS of the client port and of the peer port. Cannot be added, removed or changed later.',
-    ...cel({
-      rule: 'has(self.client) || has(self.peer)',
-      message: 'tls is empty and encrypts nothing: set tls.client, tls.peer or both, or leave tls out',
-    }),
-  },
-);
-
-export const AuthSchema = Type.Object(
-  {
-    enabled: optionalFlag('Whether clients must authenticate. Absent: false.'),
-    rootCredentialsSecretRef: Type.Optional(
-      localReference('auth.rootCredentialsSecretRef', 'A Secret whose key password is the password of the user root.'),
+    managed: optionalObject(
+      'Certificates from a CA that the operator creates and rotates for the clients of this cluster.',
+      {
+        ...managedFields,
+        clientCertificates: optionalEnum(
+          'Required: mTLS, every client needs a certificate; the one for applications is in the Secret <cluster>-client-tls. None: only members serve a certificate. Absent: Required.',
+          ['Required', 'None'],
+        ),
+      },
+      managedRules('tls.client.managed'),
     ),
   },
-  { description: 'Authentication of clients. Cannot be added, removed or changed later.' },
+  cel(
+    {
+      rule: exactlyOne('serverSecretRef', 'certManager', 'managed'),
+      message: 'tls.client needs exactly one of serverSecretRef, certManager and managed',
+    },
+    {
+      rule: '!(has(self.operatorClientSecretRef) && has(self.certManager))',
+      message:
+        'tls.client.operatorClientSecretRef cannot accompany certManager: use certManager.operatorClientIssuerRef',
+      fieldPath: '.operatorClientSecretRef',
+    },
+    {
+      rule: '!(has(self.operatorClientSecretRef) && has(self.managed))',
+      message: 'tls.client.operatorClientSecretRef cannot accompany managed: the operator issues its own certificate',
+      fieldPath: '.operatorClientSecretRef',
+    },
+  ),
 );
 
-export type Tls = Accepted<typeof TlsSchema>;
-export type Auth = Accepted<typeof AuthSchema>;
+const peer = optionalObject(
+  'TLS between members (peers), always with certificates on both sides (mTLS).',
+  {
+    secretRef: optionalReference('tls.peer.secretRef', 'A Secret with tls.crt, tls.key and ca.crt for the peer port.'),
+    certManager: optionalObject('Certificates from cert-manager.', {
+      issuerRef: issuer('Issues the certificate of the peer port.'),
+    }),
+    managed: optionalObject(
+      'Certificates from a CA that the operator creates and rotates for the peers of this cluster.',
+      managedFields,
+      managedRules('tls.peer.managed'),
+    ),
+  },
+  cel({
+    rule: exactlyOne('secretRef', 'certManager', 'managed'),
+    message: 'tls.peer needs exactly one of secretRef, certManager and managed',
+  }),
+);
+
+export const tls = optionalObject(
+  'TLS of the client port and of the peer port. Cannot be added, removed or changed later.',
+  { client, peer },
+  cel({
+    rule: 'has(self.client) || has(self.peer)',
+    message: 'tls is empty and encrypts nothing: set tls.client, tls.peer or both, or leave tls out',
+  }),
+);
+
+export const auth = optionalObject('Authentication of clients. Cannot be added, removed or changed later.', {
+  enabled: optionalFlag('Whether clients must authenticate. Absent: false.'),
+  rootCredentialsSecretRef: optionalReference(
+    'auth.rootCredentialsSecretRef',
+    'A Secret whose key password is the password of the user root.',
+  ),
+});
+
+export type Tls = NonNullable<Accepted<typeof tls>>;
+export type Auth = NonNullable<Accepted<typeof auth>>;
 
 /** Whether clients must authenticate. */
-export const wantsAuth = ({ auth }: { readonly auth?: Auth }): boolean => auth?.enabled === true;
+export const wantsAuth = (spec: { readonly auth?: Auth }): boolean => spec.auth?.enabled === true;
