@@ -12,24 +12,21 @@ export interface PrinterColumn {
   readonly priority?: number;
 }
 
-export interface ScalePaths {
-  readonly specReplicasPath: string;
-  readonly statusReplicasPath: string;
-  readonly labelSelectorPath: string;
-}
+export const namesOf = ({ kind, plural }: { readonly kind: string; readonly plural: string }, shortName: string) => ({
+  kind,
+  plural,
+  singular: kind.toLowerCase(),
+  shortNames: [shortName],
+});
 
 export interface Kind {
-  readonly names: {
-    readonly kind: string;
-    readonly plural: string;
-    readonly singular: string;
-    readonly shortNames: readonly string[];
-  };
+  readonly names: ReturnType<typeof namesOf>;
   readonly description: string;
   readonly spec: TSchema;
   readonly status: TSchema;
   readonly columns: readonly PrinterColumn[];
-  readonly scale?: ScalePaths;
+  /** Of a kind with a scale subresource: the field with the number of replicas that are ready. */
+  readonly scaledReplicas?: string;
   /** Rules over the whole object: only these can read `metadata.name`, and both spec and status. */
   readonly rules?: readonly CelRule[];
 }
@@ -42,11 +39,18 @@ export interface CustomResourceDefinition {
 }
 
 /** `kubectl get etcd` lists every kind of this category. */
-export const CATEGORY = 'etcd';
+const CATEGORY = 'etcd';
 
 /** Plain JSON: properties that TypeBox adds for itself are not enumerable, and JSON drops them. */
 const plain = (schema: TSchema): Record<string, unknown> =>
   JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
+
+/** The selector of a scalable kind is always in the same field. */
+const scaleOf = (statusReplicasPath: string) => ({
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath,
+  labelSelectorPath: '.status.selector',
+});
 
 export function customResourceDefinition(kind: Kind): CustomResourceDefinition {
   const age: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
@@ -63,7 +67,7 @@ export function customResourceDefinition(kind: Kind): CustomResourceDefinition {
           name: VERSION,
           served: true,
           storage: true,
-          subresources: { status: {}, ...(kind.scale && { scale: kind.scale }) },
+          subresources: { status: {}, ...(kind.scaledReplicas && { scale: scaleOf(kind.scaledReplicas) }) },
           additionalPrinterColumns: [...kind.columns, age],
           schema: {
             openAPIV3Schema: {

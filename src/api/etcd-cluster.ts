@@ -2,10 +2,11 @@
 import Type from 'typebox';
 import { bootstrap } from './bootstrap.ts';
 import { cel } from './cel.ts';
-import type { Kind } from './crd.ts';
+import { type Kind, namesOf } from './crd.ts';
 import { clusterRules, specRules } from './etcd-cluster-rules.ts';
 import { EtcdClusterStatusSchema } from './etcd-cluster-status.ts';
 import type { Accepted, CustomObject } from './meta.ts';
+import { etcdClusters } from './names.ts';
 import { optionalFlag, optionalInt32, optionalObject } from './optional.ts';
 import { DeletionPolicySchema, StorageSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
@@ -46,7 +47,7 @@ export type EtcdClusterSpec = Accepted<typeof EtcdClusterSpecSchema>;
 export type EtcdCluster = CustomObject<'EtcdCluster', typeof EtcdClusterSpecSchema, typeof EtcdClusterStatusSchema>;
 
 export const etcdClusterKind: Kind = {
-  names: { kind: 'EtcdCluster', plural: 'etcdclusters', singular: 'etcdcluster', shortNames: ['etcdc'] },
+  names: namesOf(etcdClusters, 'etcdc'),
   description: 'An etcd cluster.',
   spec: EtcdClusterSpecSchema,
   status: EtcdClusterStatusSchema,
@@ -65,10 +66,6 @@ export const etcdClusterKind: Kind = {
       description: 'How many more voters may fail.',
     },
   ],
-  scale: {
-    specReplicasPath: '.spec.replicas',
-    statusReplicasPath: '.status.readyMembers',
-    labelSelectorPath: '.status.selector',
-  },
+  scaledReplicas: '.status.readyMembers',
   rules: clusterRules,
 };

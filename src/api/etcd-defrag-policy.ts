@@ -1,11 +1,11 @@
 /** EtcdDefragPolicy: defragmentations on a schedule. */
 import Type from 'typebox';
 import { ConditionsSchema } from './conditions.ts';
-import type { Kind } from './crd.ts';
+import { type Kind, namesOf } from './crd.ts';
 import { defragRule, ttlSecondsAfterFinished } from './etcd-defrag.ts';
 import { activeObjects, clusterReference, nameRule } from './etcd-snapshot.ts';
 import type { CustomObject } from './meta.ts';
-import { MAX_POLICY_NAME } from './names.ts';
+import { etcdDefragPolicies, MAX_POLICY_NAME } from './names.ts';
 import { optionalEnum, optionalFlag, optionalInt32, optionalInt64 } from './optional.ts';
 
 export const EtcdDefragPolicySpecSchema = Type.Object({
@@ -39,12 +39,7 @@ export type EtcdDefragPolicy = CustomObject<
 >;
 
 export const etcdDefragPolicyKind: Kind = {
-  names: {
-    kind: 'EtcdDefragPolicy',
-    plural: 'etcddefragpolicies',
-    singular: 'etcddefragpolicy',
-    shortNames: ['etcddfp'],
-  },
+  names: namesOf(etcdDefragPolicies, 'etcddfp'),
   description: 'Defragmentations of an EtcdCluster on a schedule.',
   spec: EtcdDefragPolicySpecSchema,
   status: EtcdDefragPolicyStatusSchema,

@@ -2,9 +2,10 @@
 import Type from 'typebox';
 import { cel } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
-import type { Kind } from './crd.ts';
+import { type Kind, namesOf } from './crd.ts';
 import { clusterReference } from './etcd-snapshot.ts';
 import type { CustomObject } from './meta.ts';
+import { etcdDefrags } from './names.ts';
 import { optionalFlag, optionalInt32, optionalObject, optionalText } from './optional.ts';
 import { aboveZero, quantity } from './text.ts';
 
@@ -93,7 +94,7 @@ export const EtcdDefragStatusSchema = Type.Object({
 export type EtcdDefrag = CustomObject<'EtcdDefrag', typeof EtcdDefragSpecSchema, typeof EtcdDefragStatusSchema>;
 
 export const etcdDefragKind: Kind = {
-  names: { kind: 'EtcdDefrag', plural: 'etcddefrags', singular: 'etcddefrag', shortNames: ['etcddf'] },
+  names: namesOf(etcdDefrags, 'etcddf'),
   description: 'A one-time defragmentation of the members of an EtcdCluster.',
   spec: EtcdDefragSpecSchema,
   status: EtcdDefragStatusSchema,

@@ -3,8 +3,9 @@ import Type, { type Static } from 'typebox';
 import { restoreFields } from './bootstrap.ts';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
-import type { Kind } from './crd.ts';
+import { type Kind, namesOf } from './crd.ts';
 import type { Accepted, CustomObject } from './meta.ts';
+import { etcdMembers } from './names.ts';
 import { optionalFlag, optionalInt32, optionalObject, optionalReference, optionalText } from './optional.ts';
 import { DeletionPolicySchema, StorageTargetSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
@@ -108,7 +109,7 @@ export const NO_DATA: readonly string[] = [EVIDENCE.dataLost, EVIDENCE.volumeLos
 export const NO_READABLE_DATA: readonly string[] = [...NO_DATA, EVIDENCE.dataInvalid];
 
 export const etcdMemberKind: Kind = {
-  names: { kind: 'EtcdMember', plural: 'etcdmembers', singular: 'etcdmember', shortNames: ['etcdm'] },
+  names: namesOf(etcdMembers, 'etcdm'),
   description: 'A member of an EtcdCluster. Created and changed only by the operator.',
   spec: EtcdMemberSpecSchema,
   status: EtcdMemberStatusSchema,
@@ -120,9 +121,5 @@ export const etcdMemberKind: Kind = {
     { name: 'Voter', type: 'boolean', jsonPath: '.status.isVoter', priority: 1 },
     { name: 'ID', type: 'string', jsonPath: '.status.memberID', priority: 1 },
   ],
-  scale: {
-    specReplicasPath: '.spec.replicas',
-    statusReplicasPath: '.status.replicas',
-    labelSelectorPath: '.status.selector',
-  },
+  scaledReplicas: '.status.replicas',
 };

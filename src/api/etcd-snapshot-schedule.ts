@@ -2,10 +2,10 @@
 import Type from 'typebox';
 import { cel } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
-import type { Kind } from './crd.ts';
+import { type Kind, namesOf } from './crd.ts';
 import { ArtifactSchema, activeObjects, clusterReference, nameRule } from './etcd-snapshot.ts';
 import type { Accepted, CustomObject } from './meta.ts';
-import { BY_CLUSTER, MAX_SCHEDULE_NAME } from './names.ts';
+import { BY_CLUSTER, etcdSnapshotSchedules, MAX_SCHEDULE_NAME } from './names.ts';
 import {
   optionalEnum,
   optionalFlag,
@@ -168,12 +168,7 @@ export const byCluster = {
 } as const;
 
 export const etcdSnapshotScheduleKind: Kind = {
-  names: {
-    kind: 'EtcdSnapshotSchedule',
-    plural: 'etcdsnapshotschedules',
-    singular: 'etcdsnapshotschedule',
-    shortNames: ['etcdsnapsched'],
-  },
+  names: namesOf(etcdSnapshotSchedules, 'etcdsnapsched'),
   description: 'Snapshots of an EtcdCluster on a schedule, with retention and restore drills.',
   spec: EtcdSnapshotScheduleSpecSchema,
   status: EtcdSnapshotScheduleStatusSchema,

@@ -2,9 +2,9 @@
 import Type from 'typebox';
 import { type CelRule, cel, unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
-import type { Kind } from './crd.ts';
+import { type Kind, namesOf } from './crd.ts';
 import type { Accepted, CustomObject } from './meta.ts';
-import { MAX_SNAPSHOT_NAME } from './names.ts';
+import { etcdSnapshots, MAX_SNAPSHOT_NAME } from './names.ts';
 import { optionalInt64, optionalText, optionalTime } from './optional.ts';
 import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
 import { atomic, localReference } from './text.ts';
@@ -70,7 +70,7 @@ export type EtcdSnapshotStatus = Accepted<typeof EtcdSnapshotStatusSchema>;
 export type EtcdSnapshot = CustomObject<'EtcdSnapshot', typeof EtcdSnapshotSpecSchema, typeof EtcdSnapshotStatusSchema>;
 
 export const etcdSnapshotKind: Kind = {
-  names: { kind: 'EtcdSnapshot', plural: 'etcdsnapshots', singular: 'etcdsnapshot', shortNames: ['etcdsnap'] },
+  names: namesOf(etcdSnapshots, 'etcdsnap'),
   description: 'A one-time snapshot of an EtcdCluster.',
   spec: EtcdSnapshotSpecSchema,
   status: EtcdSnapshotStatusSchema,

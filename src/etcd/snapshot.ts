@@ -20,6 +20,8 @@ export interface SnapshotStream extends AsyncIterable<Uint8Array> {
   readonly fileDigest: string | undefined;
 }
 
+type State = { -readonly [Field in Exclude<keyof SnapshotStream, symbol>]: SnapshotStream[Field] };
+
 /** The SHA-256 after the database. */
 export const DIGEST_BYTES = 32;
 
@@ -28,22 +30,14 @@ export function snapshotStream(
   ask: Ask,
   { maxBytes = Number.MAX_SAFE_INTEGER }: { readonly maxBytes?: number } = {},
 ): SnapshotStream {
-  const state = {
-    totalBytes: undefined as number | undefined,
+  const state: State = {
+    totalBytes: undefined,
     receivedBytes: 0,
-    storageVersion: undefined as string | undefined,
-    digest: undefined as string | undefined,
-    fileDigest: undefined as string | undefined,
+    storageVersion: undefined,
+    digest: undefined,
+    fileDigest: undefined,
   };
   return Object.assign(state, { [Symbol.asyncIterator]: () => pieces(caller, ask, state, maxBytes) });
-}
-
-interface State {
-  totalBytes: number | undefined;
-  receivedBytes: number;
-  storageVersion: string | undefined;
-  digest: string | undefined;
-  fileDigest: string | undefined;
 }
 
 async function* pieces(

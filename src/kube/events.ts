@@ -1,5 +1,6 @@
 /** Kubernetes Events: what happened to an object, as `kubectl describe` shows it. */
 import type { Event } from '../gen/kube.ts';
+import { microTime } from '../lib/time.ts';
 import type { Client } from './client.ts';
 import { ApiError, isConflict, isNotFound, isNotLeading, isRefusal } from './errors.ts';
 import { EventLedger, type EventText } from './event-ledger.ts';
@@ -140,5 +141,3 @@ const mayPass = (error: unknown): boolean =>
   (error.code === 0 || error.code === 429 || error.code >= 500) &&
   !isNotLeading(error) &&
   !isRefusal(error);
-
-const microTime = (now: number): string => new Date(now).toISOString().replace('Z', '000Z');

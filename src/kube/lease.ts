@@ -9,6 +9,7 @@
  * at once, while the holder renews its own for up to 2 s: preconditions of the steps prevent harm.
  */
 import type { Lease, LeaseSpec } from '../gen/kube.ts';
+import { microTime } from '../lib/time.ts';
 import type { Client } from './client.ts';
 import { isConflict } from './errors.ts';
 import type { Fence } from './http-client.ts';
@@ -45,8 +46,6 @@ export interface LeadershipOptions {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
-
-const microTime = (date: Date): string => date.toISOString().replace('Z', '000Z');
 
 /** Both clocks at one moment. */
 interface Moment {
@@ -127,36 +126,29 @@ export class Leadership implements Fence {
         this.#renewedAt = undefined; // another replica holds the Lease, whatever was recorded here
         return;
       }
-      await (lease ? this.#write(lease, this.#claim(lease, move)) : this.#create());
+      const spec = this.#claim(lease, move);
+      await (lease ? this.#write(lease, spec) : this.#create(spec));
       this.#renewedAt = started;
     } catch (error) {
       if (!isConflict(error) && !signal.aborted) onError(error);
     }
   }
 
-  #claim(lease: Lease, move: LeaseMove): LeaseSpec {
-    const now = microTime(this.#options.now());
-    const taken =
-      move === 'take' ? { acquireTime: now, leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + 1 } : {};
-    const mine = { holderIdentity: this.#options.identity, leaseDurationSeconds: LEASE_SECONDS };
-    return { ...mine, ...taken, renewTime: now };
+  #claim(lease: Lease | undefined, move: LeaseMove): LeaseSpec {
+    const renewTime = microTime(this.#options.now().getTime());
+    const leaseTransitions = lease ? (lease.spec?.leaseTransitions ?? 0) + 1 : 0;
+    return {
+      holderIdentity: this.#options.identity,
+      leaseDurationSeconds: LEASE_SECONDS,
+      ...(move !== 'renew' && { acquireTime: renewTime, leaseTransitions }),
+      renewTime,
+    };
   }
 
-  #create(): Promise<Lease> {
-    const { client, ref, now } = this.#options;
-    const at = microTime(now());
-    return client.create(leases, {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { name: ref.name, namespace: ref.namespace },
-      spec: {
-        holderIdentity: this.#options.identity,
-        leaseDurationSeconds: LEASE_SECONDS,
-        acquireTime: at,
-        renewTime: at,
-        leaseTransitions: 0,
-      },
-    });
+  #create(spec: LeaseSpec): Promise<Lease> {
+    const { client, ref } = this.#options;
+    const metadata = { name: ref.name, namespace: ref.namespace };
+    return client.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
   }
 
   #write(lease: Lease, spec: LeaseSpec): Promise<Lease> {

@@ -29,17 +29,10 @@ interface Waiter {
 }
 
 /** A cache of any kind. */
-export interface AnyStore {
-  readonly resource: Resource;
-  readonly synced: boolean;
-  readonly missing: boolean;
-  readonly size: number;
-  get(key: string): KubeObject | undefined;
-  selects(object: KubeObject): boolean;
-  onChange(listener: Listener<KubeObject>): void;
-  waitForVersion(namespace: string, version: string, signal: AbortSignal): Promise<void>;
-  waitForDeletion(key: string, uid: string, signal: AbortSignal): Promise<void>;
-}
+export type AnyStore = Pick<
+  Store<KubeObject>,
+  'resource' | 'synced' | 'missing' | 'size' | 'get' | 'selects' | 'onChange' | 'waitForVersion' | 'waitForDeletion'
+>;
 
 export const ALL_NAMESPACES = '';
 

@@ -21,16 +21,10 @@ export interface Stored {
   readonly restorable?: boolean;
 }
 
-export interface RetentionPolicy {
-  readonly keepLast?: number | undefined;
-  /** Milliseconds. */
-  readonly maxAge?: number | undefined;
-  readonly hourly?: number | undefined;
-  readonly daily?: number | undefined;
-  readonly weekly?: number | undefined;
-  readonly monthly?: number | undefined;
-  readonly yearly?: number | undefined;
-}
+type Rule = 'keepLast' | 'maxAge' | 'hourly' | 'daily' | 'weekly' | 'monthly' | 'yearly';
+
+/** Numbers of snapshots; `maxAge` is in milliseconds. */
+export type RetentionPolicy = { readonly [Name in Rule]?: number | undefined };
 
 export interface Verdicts<T> {
   /** Newest first, each with all rules that keep it. */
@@ -43,7 +37,7 @@ const DAY_MS = 86_400_000;
 /** 1 January 1970 was a Thursday. */
 const MONDAY_OFFSET_DAYS = 3;
 
-const PERIODS: readonly (readonly [keyof RetentionPolicy, (time: number) => number])[] = [
+const PERIODS: readonly (readonly [Rule, (time: number) => number])[] = [
   ['hourly', (time) => Math.floor(time / 3_600_000)],
   ['daily', (time) => Math.floor(time / DAY_MS)],
   ['weekly', (time) => Math.floor((time / DAY_MS + MONDAY_OFFSET_DAYS) / 7)],
@@ -105,10 +99,6 @@ function kept<T extends Stored>(
 
 /** The newest of each period that has one, newest first. */
 function newestOfEach<T extends Stored>(newestFirst: readonly T[], periodOf: (time: number) => number): readonly T[] {
-  const newest = new Map<number, T>();
-  for (const entry of newestFirst) {
-    const period = periodOf(entry.takenAt);
-    if (!newest.has(period)) newest.set(period, entry);
-  }
-  return [...newest.values()];
+  const periods = Map.groupBy(newestFirst, ({ takenAt }) => periodOf(takenAt));
+  return [...periods.values()].flatMap(([newest]) => newest ?? []);
 }

@@ -123,7 +123,7 @@ function section(kind: Kind): string {
   );
   return `## ${names.kind}
 
-${kind.description} Short name \`${names.shortNames.join('`, `')}\`; columns ${columns(kind.columns)}${kind.scale ? '; `kubectl scale` works' : ''}.
+${kind.description} Short name \`${names.shortNames.join('`, `')}\`; columns ${columns(kind.columns)}${kind.scaledReplicas ? '; `kubectl scale` works' : ''}.
 Example: [examples/${names.singular}.yaml](examples/${names.singular}.yaml).
 
 ${spec.text}

@@ -39,20 +39,23 @@ const port = (name: string, number: number): ServicePort => ({
   protocol: 'TCP',
 });
 
-function service(cluster: EtcdCluster, name: string, spec: ServiceSpec): Service {
+/** The metadata of an object that is deleted with its cluster. */
+function ownedMetadata(cluster: EtcdCluster, name: string): ObjectMeta {
   const { namespace, name: clusterName } = identity(cluster);
   return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: {
-      name,
-      namespace,
-      ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
-      ownerReferences: ownedBy(etcdClusters, cluster),
-    },
-    spec,
+    name,
+    namespace,
+    ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
+    ownerReferences: ownedBy(etcdClusters, cluster),
   };
 }
+
+const service = (cluster: EtcdCluster, name: string, spec: ServiceSpec): Service => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: ownedMetadata(cluster, name),
+  spec,
+});
 
 /** Gives every member a DNS name before it is ready: members resolve each other while they start. */
 export function headlessService(cluster: EtcdCluster): Service {
@@ -100,16 +103,11 @@ export function hasDrifted(actual: Service, built: Service): boolean {
 
 /** Keeps `minAvailable` voters running while nodes are drained. */
 export function pdb(cluster: EtcdCluster, minAvailable: number): PodDisruptionBudget {
-  const { name, namespace } = identity(cluster);
+  const { name } = identity(cluster);
   return {
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
-    metadata: {
-      name: pdbName(name),
-      namespace,
-      ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(name)),
-      ownerReferences: ownedBy(etcdClusters, cluster),
-    },
+    metadata: ownedMetadata(cluster, pdbName(name)),
     spec: {
       minAvailable,
       selector: { matchLabels: { [CLUSTER_LABEL]: name, [ROLE_LABEL]: ROLE_VOTER } },
@@ -166,26 +164,18 @@ const memberTls = (cluster: string, tls: Tls): NonNullable<EtcdMember['spec']['t
 });
 
 /** A managed Secret, which only the operator writes. */
-export function secretOf<D>(
+export const secretOf = <D>(
   cluster: EtcdCluster,
   name: string,
   data: D,
   type = 'kubernetes.io/tls',
-): Omit<Secret, 'data'> & { readonly data: D } {
-  const { namespace, name: clusterName } = identity(cluster);
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
-      name,
-      namespace,
-      ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
-      ownerReferences: ownedBy(etcdClusters, cluster),
-    },
-    type,
-    data,
-  };
-}
+): Omit<Secret, 'data'> & { readonly data: D } => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: ownedMetadata(cluster, name),
+  type,
+  data,
+});
 
 /** `--max-learners`: enough to grow from one member to nine. All members must have the same value, so it never changes. */
 const MAX_LEARNERS = 8;

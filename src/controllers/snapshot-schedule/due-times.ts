@@ -1,7 +1,7 @@
 /** When snapshots are due: computed from the schedule, the last started snapshot and the clock. */
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { CLOCK_TOLERANCE_MS } from '../../domain/timing.ts';
-import { type Cron, lastUntil, nextAfter, parseCron } from '../../lib/cron.ts';
+import { type Cron, lastUntil, nextAfter, type ParsedCron, parseCron } from '../../lib/cron.ts';
 import { hash32 } from '../../lib/hash.ts';
 
 /** A minute of the schedule, and when its snapshot starts (with jitter). */
@@ -18,9 +18,7 @@ export interface DueTimes {
   readonly missed: number;
 }
 
-export type Timetable = { readonly ok: true; readonly cron: Cron } | { readonly ok: false; readonly message: string };
-
-export const timetable = ({ spec }: EtcdSnapshotSchedule): Timetable => parseCron(spec.schedule, spec.timeZone);
+export const timetable = ({ spec }: EtcdSnapshotSchedule): ParsedCron => parseCron(spec.schedule, spec.timeZone);
 
 /** The count is bounded: a schedule of every minute may have been off for years. */
 export const MAX_MISSED = 20;
