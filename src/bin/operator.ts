@@ -77,11 +77,7 @@ const ETCD_BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
 function connectEtcd({ registry }: Metrics): EtcdClient {
   const { onCall, watch } = etcdMetrics(registry, LATENCY);
-  const etcd = new EtcdClient(() => clock.monotonic(), {
-    now: () => clock.now(),
-    backoff: ETCD_BACKOFF,
-    onCall,
-  });
+  const etcd = new EtcdClient(() => clock.monotonic(), { now: () => clock.now(), backoff: ETCD_BACKOFF, onCall });
   watch(() => etcd.sessions());
   return etcd;
 }

@@ -1,33 +1,22 @@
 /** Predicates about Jobs that several controllers share. */
-import type { ObjectMeta } from '../api/meta.ts';
+import type { Job, JobCondition, Pod } from '../gen/kube.ts';
 import { controllerOf } from './ownership.ts';
 import { troubleOf } from './pod.ts';
 import { POD_SETTLES_MS, POD_STOPS_MS } from './timing.ts';
 
-interface Named {
-  readonly metadata: ObjectMeta;
-}
-interface Ending {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastTransitionTime?: string;
-}
-interface JobLike extends Named {
-  readonly status?: { readonly conditions?: readonly Ending[] };
-}
-type PodLike = Named & Parameters<typeof troubleOf>[0];
+type Named = Pick<Job, 'metadata'>;
+type JobLike = Pick<Job, 'metadata' | 'status'>;
 
-const trueCondition = (job: JobLike, type: string): Ending | undefined =>
+const trueCondition = (job: JobLike, type: string): JobCondition | undefined =>
   job.status?.conditions?.find((each) => each.type === type && each.status === 'True');
-const finished = (job: JobLike): Ending | undefined => trueCondition(job, 'Complete') ?? trueCondition(job, 'Failed');
+const finished = (job: JobLike): JobCondition | undefined =>
+  trueCondition(job, 'Complete') ?? trueCondition(job, 'Failed');
 
 /**
  * How a Job has finished; `undefined` while it runs. A Job with FailureTarget has failed although its Pod has not terminated:
  * on a lost node it never does, and the snapshot or schedule would wait for ever.
  */
-export function endOf(job: JobLike): Ending | undefined {
+export function endOf(job: JobLike): JobCondition | undefined {
   const failing = trueCondition(job, 'FailureTarget');
   return finished(job) ?? (failing && { ...failing, type: 'Failed' });
 }
@@ -45,7 +34,7 @@ export const podsOf = <P extends Named>(job: JobLike, labelled: readonly P[]): r
 const createdAt = ({ metadata }: Named): number => Date.parse(metadata.creationTimestamp ?? '');
 
 /** The problem of a Job's Pod, as a suffix of a message; empty when there is none. */
-export function troubleSuffix(pod: PodLike | undefined, container: string): string {
+export function troubleSuffix(pod: Pick<Pod, 'metadata' | 'status'> | undefined, container: string): string {
   const trouble = pod && troubleOf(pod, container);
   return trouble === undefined ? '' : `; Pod ${pod?.metadata.name ?? ''}: ${trouble}`;
 }

@@ -1,22 +1,7 @@
 /** Predicates about Pods that several controllers share. */
+import type { Pod } from '../gen/kube.ts';
 
-interface Reported {
-  readonly reason?: string;
-  readonly message?: string;
-}
-
-interface PodLike {
-  readonly metadata?: { readonly deletionTimestamp?: string };
-  readonly status?: {
-    readonly phase?: string;
-    readonly podIP?: string;
-    readonly conditions?: readonly ({ readonly type: string; readonly status: string } & Reported)[];
-    readonly containerStatuses?: readonly {
-      readonly name: string;
-      readonly state?: { readonly waiting?: Reported; readonly terminated?: Reported & { readonly exitCode: number } };
-    }[];
-  };
-}
+type PodLike = Pick<Pod, 'status'> & Partial<Pick<Pod, 'metadata'>>;
 
 export const isPodReady = (pod: PodLike): boolean =>
   pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;

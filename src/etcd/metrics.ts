@@ -3,13 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CallReport } from './call.ts';
 import type { SessionCounts } from './pool.ts';
 
-export interface EtcdMetrics {
-  readonly onCall: (report: Pick<CallReport, 'method' | 'outcome' | 'ms'>) => void;
-  /** Counts the sessions at each scrape. */
-  readonly watch: (sessions: () => SessionCounts) => void;
-}
-
-export function etcdMetrics(registry: Registry, buckets: readonly number[]): EtcdMetrics {
+export function etcdMetrics(registry: Registry, buckets: readonly number[]) {
   const registers = [registry];
   const calls = new Counter({
     name: 'etcd_operator_etcd_calls_total',
@@ -25,11 +19,12 @@ export function etcdMetrics(registry: Registry, buckets: readonly number[]): Etc
     registers,
   });
   return {
-    onCall: ({ method, outcome, ms }) => {
+    onCall: ({ method, outcome, ms }: CallReport) => {
       calls.inc({ method, outcome });
       seconds.observe({ method }, ms / 1000);
     },
-    watch: (sessions) => sessionGauges(registry, sessions),
+    /** Counts the sessions at each scrape. */
+    watch: (sessions: () => SessionCounts) => sessionGauges(registry, sessions),
   };
 }
 

@@ -177,22 +177,15 @@ async function runStep<Call extends NamedCall>(
     }
     case 'apply': {
       const resource = resourceOf(options, step.to.kind);
-      const object = await unlessGone(
-        step.to,
-        client.apply(resource, refOf(step.to), step.to.uid, step.fields, signal),
-      );
-      return report(options, resource, 'apply', object);
+      const applied = client.apply(resource, refOf(step.to), step.to.uid, step.fields, signal);
+      return report(options, resource, 'apply', await unlessGone(step.to, applied));
     }
     case 'patch': {
       const resource = resourceOf(options, step.to.kind);
       const how = { signal, ...(step.subresource && { subresource: step.subresource }) };
       const body = withPreconditions(step.fields, step.to);
-      return report(
-        options,
-        resource,
-        'patch',
-        await unlessGone(step.to, client.patch(resource, refOf(step.to), body, how)),
-      );
+      const patched = client.patch(resource, refOf(step.to), body, how);
+      return report(options, resource, 'patch', await unlessGone(step.to, patched));
     }
     case 'delete': {
       const resource = resourceOf(options, step.what.kind);
@@ -200,13 +193,8 @@ async function runStep<Call extends NamedCall>(
       const preconditions = { uid, ...(resourceVersion && { resourceVersion }) };
       const left = await client.delete(resource, refOf(step.what), preconditions, signal);
       if (left) return report(options, resource, 'delete', left);
-      return options.onWrite({
-        resource,
-        verb: 'delete',
-        namespace,
-        resourceVersion: undefined,
-        deleted: { name, uid },
-      });
+      const deleted = { name, uid };
+      return options.onWrite({ resource, verb: 'delete', namespace, resourceVersion: undefined, deleted });
     }
     case 'call': {
       if (!options.call) throw new Error(`a plan calls ${step.call.name}, and this controller executes no calls`);

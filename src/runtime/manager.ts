@@ -1,22 +1,15 @@
 /** What the process runs besides controllers: the caches, and the server of the probes and the metrics. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Client } from '../kube/client.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
 import { ALL_NAMESPACES, type AnyStore, type Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
 import { type Clock, sleep } from './clock.ts';
+import type { ControllerOptions } from './controller.ts';
 import { missingCRD } from './health.ts';
 import type { ApiServerHeartbeat } from './heartbeat.ts';
-import type { Logger } from './log.ts';
-import type { Metrics } from './metrics.ts';
 
-export interface CacheOptions {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-  readonly metrics: Metrics;
+interface CacheOptions extends Pick<ControllerOptions, 'client' | 'clock' | 'log' | 'signal' | 'metrics'> {
   /** Notified of every watch event. */
   readonly heartbeat: ApiServerHeartbeat;
   /** Called when a watch loop ends before the signal: its cache would stay stale for ever. */

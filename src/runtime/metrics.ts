@@ -1,22 +1,6 @@
 /** Metrics of reconciles and API server requests. Other metrics are declared where they are measured, on the same registry. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-export interface Metrics {
-  readonly registry: Registry;
-  /** Every reconcile, by the rule that decided and the result. */
-  readonly reconciles: Counter<'controller' | 'rule' | 'result'>;
-  readonly reconcileSeconds: Histogram<'controller'>;
-  readonly writes: Counter<'controller' | 'kind' | 'verb'>;
-  readonly queueSeconds: Histogram<'controller'>;
-  readonly apiRequests: Counter<'verb' | 'resource' | 'code'>;
-  readonly apiSeconds: Histogram<'verb'>;
-  readonly watchRestarts: Counter<'kind' | 'how'>;
-  readonly leader: Gauge;
-  /** Gauges that are read when the metrics are scraped. */
-  readonly gauges: (sources: GaugeSources) => void;
-  readonly timestamps: <Label extends string>(gauge: Timestamps<Label>) => void;
-}
-
 export interface GaugeSources {
   readonly controllers: readonly { readonly name: string; readonly depth: number }[];
   readonly stores: readonly { readonly resource: { readonly kind: string }; readonly size: number }[];
@@ -33,73 +17,51 @@ export interface Timestamps<Label extends string> {
 /** Buckets of every duration, in seconds. */
 export const LATENCY = [0.005, 0.02, 0.1, 0.5, 2, 10, 30];
 
-export function createMetrics(): Metrics {
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const histogram = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    new Histogram({ name, help, labelNames, buckets: LATENCY, registers });
   return {
     registry,
-    ...reconcileMetrics(registry),
-    ...callMetrics(registry),
-    leader: new Gauge({
-      name: 'etcd_operator_leader',
-      help: '1 while this process is the leader.',
-      registers: [registry],
-    }),
-    gauges: (sources) => registerGauges(registry, sources),
-    timestamps: (gauge) => registerTimestamps(registry, gauge),
+    reconciles: counter(
+      'etcd_operator_reconcile_total',
+      'Reconciles of one object, by controller, by the rule that decided and by result.',
+      ['controller', 'rule', 'result'],
+    ),
+    reconcileSeconds: histogram('etcd_operator_reconcile_duration_seconds', 'Duration of reconciles.', ['controller']),
+    writes: counter('etcd_operator_writes_total', 'Writes to the API server.', ['controller', 'kind', 'verb']),
+    queueSeconds: histogram(
+      'etcd_operator_queue_wait_seconds',
+      'How long objects waited in the work queue once their reconcile was due.',
+      ['controller'],
+    ),
+    apiRequests: counter(
+      'etcd_operator_api_requests_total',
+      'Requests to the API server, by verb, resource and HTTP status; status 0 is no response.',
+      ['verb', 'resource', 'code'],
+    ),
+    apiSeconds: histogram(
+      'etcd_operator_api_request_duration_seconds',
+      'How long the API server took to respond; for watches, until the response started.',
+      ['verb'],
+    ),
+    watchRestarts: counter(
+      'etcd_operator_watch_restarts_total',
+      'Watches that were restarted, by kind and by how: resumed at the last resourceVersion, or with a new list.',
+      ['kind', 'how'],
+    ),
+    leader: new Gauge({ name: 'etcd_operator_leader', help: '1 while this process is the leader.', registers }),
+    /** Gauges that are read when the metrics are scraped. */
+    gauges: (sources: GaugeSources) => registerGauges(registry, sources),
+    timestamps: <Label extends string>(gauge: Timestamps<Label>) => registerTimestamps(registry, gauge),
   };
 }
-
-const reconcileMetrics = (registry: Registry) => ({
-  reconciles: new Counter({
-    name: 'etcd_operator_reconcile_total',
-    help: 'Reconciles of one object, by controller, by the rule that decided and by result.',
-    labelNames: ['controller', 'rule', 'result'] as const,
-    registers: [registry],
-  }),
-  reconcileSeconds: new Histogram({
-    name: 'etcd_operator_reconcile_duration_seconds',
-    help: 'Duration of reconciles.',
-    labelNames: ['controller'] as const,
-    buckets: LATENCY,
-    registers: [registry],
-  }),
-  writes: new Counter({
-    name: 'etcd_operator_writes_total',
-    help: 'Writes to the API server.',
-    labelNames: ['controller', 'kind', 'verb'] as const,
-    registers: [registry],
-  }),
-  queueSeconds: new Histogram({
-    name: 'etcd_operator_queue_wait_seconds',
-    help: 'How long objects waited in the work queue once their reconcile was due.',
-    labelNames: ['controller'] as const,
-    buckets: LATENCY,
-    registers: [registry],
-  }),
-});
-
-const callMetrics = (registry: Registry) => ({
-  apiRequests: new Counter({
-    name: 'etcd_operator_api_requests_total',
-    help: 'Requests to the API server, by verb, resource and HTTP status; status 0 is no response.',
-    labelNames: ['verb', 'resource', 'code'] as const,
-    registers: [registry],
-  }),
-  apiSeconds: new Histogram({
-    name: 'etcd_operator_api_request_duration_seconds',
-    help: 'How long the API server took to respond; for watches, until the response started.',
-    labelNames: ['verb'] as const,
-    buckets: LATENCY,
-    registers: [registry],
-  }),
-  watchRestarts: new Counter({
-    name: 'etcd_operator_watch_restarts_total',
-    help: 'Watches that were restarted, by kind and by how: resumed at the last resourceVersion, or with a new list.',
-    labelNames: ['kind', 'how'] as const,
-    registers: [registry],
-  }),
-});
 
 function registerGauges(registry: Registry, { controllers, stores }: GaugeSources): void {
   new Gauge({

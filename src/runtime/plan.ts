@@ -160,12 +160,7 @@ export interface NamedRule<Observed, Decided> {
 }
 
 interface Referable {
-  readonly metadata: {
-    readonly name?: string;
-    readonly namespace?: string;
-    readonly uid?: string;
-    readonly resourceVersion?: string;
-  };
+  readonly metadata: Partial<Omit<ObjectRef, 'kind'>>;
 }
 
 /** The target of a step. With the resourceVersion, the step is refused when the object has changed since it was observed. */
