@@ -1,125 +1,94 @@
 /** Azure Blob Storage: blocks are invisible until they are committed. */
-import type { BlockBlobClient, ContainerClient } from '@azure/storage-blob';
+import type { BlobItem, BlockBlobClient, ContainerClient } from '@azure/storage-blob';
 import { errorInfo } from '../transfer/error-info.ts';
 import type { ErrorPhrases } from '../transfer/error-message.ts';
-import type { Part } from '../transfer/multipart.ts';
 import { LONG_CALL_MS, withRetry } from '../transfer/retry.ts';
 import { type AzurePlace, azureContainer } from './azure-client.ts';
-import { type Found, PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
-import type { ReadSecret, Store, StoredObject } from './store.ts';
+import { PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
+import type { ReadSecret, Store } from './store.ts';
 
 /** Metadata names are identifiers here: no hyphens. */
 const UID = 'etcd_snapshot_uid';
 const UPLOAD = 'etcd_snapshot_upload';
 
 export async function openAzure(place: AzurePlace, secrets: ReadSecret): Promise<Store> {
-  return new RemoteStore(new AzureService(await azureContainer(place, secrets)));
+  return new RemoteStore(azureService(await azureContainer(place, secrets)));
 }
 
-class AzureService implements Service {
-  readonly phrases: ErrorPhrases;
-  readonly width = 4;
-  readonly #container: ContainerClient;
+const azureService = (container: ContainerClient): Service => ({
+  phrases: azurePhrases(container),
+  width: 4,
 
-  constructor(container: ContainerClient) {
-    this.#container = container;
-    this.phrases = azurePhrases(container);
-  }
-
-  find(key: string, signal: AbortSignal): Promise<Found | undefined> {
-    return withRetry({ signal }, async (abortSignal) => {
-      try {
-        const blob = await this.#container.getBlockBlobClient(key).getProperties({ abortSignal });
-        const { [UID]: uid, [UPLOAD]: upload } = blob.metadata ?? {};
-        const version = blob.etag ?? '';
-        return { key, size: blob.contentLength ?? 0, version, ...(uid && { uid }), ...(upload && { upload }) };
-      } catch (error) {
-        const { status, code } = errorInfo(error);
-        if (status !== 404 || code === 'ContainerNotFound') throw error;
-        return undefined;
-      }
-    });
-  }
+  async find(key, abortSignal) {
+    try {
+      const blob = await container.getBlockBlobClient(key).getProperties({ abortSignal });
+      const { [UID]: uid, [UPLOAD]: upload } = blob.metadata ?? {};
+      const version = blob.etag ?? '';
+      return { key, size: blob.contentLength ?? 0, version, ...(uid && { uid }), ...(upload && { upload }) };
+    } catch (error) {
+      const { status, code } = errorInfo(error);
+      if (status !== 404 || code === 'ContainerNotFound') throw error;
+      return undefined;
+    }
+  },
 
   /** The next commit discards uncommitted blocks, or the service does after a week. */
-  async begin(started: StartedUpload): Promise<Upload> {
-    return new AzureUpload(this.#container.getBlockBlobClient(started.key), started);
-  }
+  begin: async (started) => azureUpload(container.getBlockBlobClient(started.key), started),
 
-  async read({ key, version }: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    const options = { conditions: { ifMatch: version }, abortSignal: signal, maxRetryRequests: 0 };
-    const { readableStreamBody } = await this.#container.getBlockBlobClient(key).download(from, undefined, options);
+  async read({ key, version }, from, abortSignal) {
+    const options = { conditions: { ifMatch: version }, abortSignal, maxRetryRequests: 0 };
+    const { readableStreamBody } = await container.getBlockBlobClient(key).download(from, undefined, options);
     return readableStreamBody as unknown as AsyncIterable<Uint8Array>;
-  }
+  },
 
-  async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
-    for (let continuationToken: string | undefined; ; ) {
-      const from = { ...(continuationToken && { continuationToken }), maxPageSize: PAGE_SIZE };
-      const page = await withRetry({}, async (abortSignal) => {
-        const pages = this.#container.listBlobsFlat({ prefix, includeMetadata: true, abortSignal }).byPage(from);
-        return (await pages.next()).value;
-      });
-      for (const { name, properties, metadata } of page?.segment.blobItems ?? []) {
-        const uid = metadata?.[UID];
-        yield { key: name, size: properties.contentLength ?? 0, ...(uid !== undefined && { uid }) };
-      }
-      if (!page?.continuationToken) return;
-      continuationToken = page.continuationToken;
-    }
-  }
+  async list(prefix, continuationToken, abortSignal) {
+    const from = { ...(continuationToken && { continuationToken }), maxPageSize: PAGE_SIZE };
+    const pages = container.listBlobsFlat({ prefix, includeMetadata: true, abortSignal }).byPage(from);
+    const page = (await pages.next()).value;
+    const objects = (page?.segment.blobItems ?? []).map(({ name, properties, metadata }: BlobItem) => {
+      const uid = metadata?.[UID];
+      return { key: name, size: properties.contentLength ?? 0, ...(uid !== undefined && { uid }) };
+    });
+    return { objects, next: page?.continuationToken || undefined };
+  },
 
-  async remove(key: string, signal: AbortSignal): Promise<void> {
-    await withRetry({ signal }, (abortSignal) =>
-      this.#container.getBlockBlobClient(key).deleteIfExists({ abortSignal }),
-    );
-  }
+  remove: (key, abortSignal) => container.getBlockBlobClient(key).deleteIfExists({ abortSignal }),
 
   /** Without the query, which may contain a SAS token. */
-  uri(key: string): string {
-    const url = new URL(this.#container.getBlobClient(key).url);
+  uri(key) {
+    const url = new URL(container.getBlobClient(key).url);
     return `${url.origin}${url.pathname}`;
-  }
-}
+  },
+});
 
-class AzureUpload implements Upload {
-  readonly #blob: BlockBlobClient;
-  readonly #started: StartedUpload;
-  #count = 0;
+function azureUpload(blob: BlockBlobClient, { uid, upload, contentType, over }: StartedUpload): Upload {
+  let count = 0;
+  /** All of one length, as the service requires, and unique to this upload: blocks of a killed upload are not committed. */
+  const blockId = (number: number): string =>
+    Buffer.from(`${upload}-${String(number).padStart(6, '0')}`).toString('base64');
+  return {
+    async send({ bytes, number }, signal) {
+      if (bytes.length === 0) return; // an empty object has no block
+      await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
+        blob.stageBlock(blockId(number), bytes, bytes.length, { abortSignal }),
+      );
+      count = Math.max(count, number);
+    },
 
-  constructor(blob: BlockBlobClient, started: StartedUpload) {
-    this.#blob = blob;
-    this.#started = started;
-  }
+    async commit(signal) {
+      const ids = Array.from({ length: count }, (_, index) => blockId(index + 1));
+      await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
+        blob.commitBlockList(ids, {
+          abortSignal,
+          conditions: over === undefined ? { ifNoneMatch: '*' } : { ifMatch: over },
+          metadata: { [UID]: uid, [UPLOAD]: upload },
+          blobHTTPHeaders: { blobContentType: contentType },
+        }),
+      );
+    },
 
-  /**
-   * All of one length, as the service requires, and unique to this upload: blocks of a killed upload are not committed.
-   */
-  #id(number: number): string {
-    return Buffer.from(`${this.#started.upload}-${String(number).padStart(6, '0')}`).toString('base64');
-  }
-
-  async send({ bytes, number }: Part, signal: AbortSignal): Promise<void> {
-    if (bytes.length === 0) return; // an empty object has no block
-    await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
-      this.#blob.stageBlock(this.#id(number), bytes, bytes.length, { abortSignal }),
-    );
-    this.#count = Math.max(this.#count, number);
-  }
-
-  async commit(signal: AbortSignal): Promise<void> {
-    const { uid, upload, contentType, over } = this.#started;
-    const ids = Array.from({ length: this.#count }, (_, index) => this.#id(index + 1));
-    await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
-      this.#blob.commitBlockList(ids, {
-        abortSignal,
-        conditions: over === undefined ? { ifNoneMatch: '*' } : { ifMatch: over },
-        metadata: { [UID]: uid, [UPLOAD]: upload },
-        blobHTTPHeaders: { blobContentType: contentType },
-      }),
-    );
-  }
-
-  async cancel(): Promise<void> {}
+    cancel: async () => {},
+  };
 }
 
 function azurePhrases(container: ContainerClient): ErrorPhrases {

@@ -34,18 +34,28 @@ export interface Upload {
   cancel(signal: AbortSignal): Promise<void>;
 }
 
-/** Implementations retry their calls; the caller turns what they throw into a message with these phrases. */
+/** Of a listing, in the order of keys. */
+export interface Page {
+  readonly objects: readonly StoredObject[];
+  /** Absent on the last page. */
+  readonly next?: string | undefined;
+}
+
+/** The caller turns what these calls throw into a message with the phrases, and retries those that make one attempt. */
 export interface Service {
   readonly phrases: ErrorPhrases;
   /** At most this number of parts at once. */
   readonly width: number;
+  /** One attempt. */
   find(key: string, signal: AbortSignal): Promise<Found | undefined>;
   /** Aborts what a killed agent left of the same key, as far as the service lists it. */
   begin(started: StartedUpload): Promise<Upload>;
   /** From this byte on, of exactly this version. One attempt. */
   read(found: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
-  list(prefix: string): AsyncIterable<StoredObject>;
-  remove(key: string, signal: AbortSignal): Promise<void>;
+  /** One attempt. `from`: where the previous page ended. */
+  list(prefix: string, from: string | undefined, signal: AbortSignal): Promise<Page>;
+  /** One attempt. Succeeds when the object does not exist. */
+  remove(key: string, signal: AbortSignal): Promise<unknown>;
   uri(key: string): string;
 }
 
@@ -69,9 +79,17 @@ export class RemoteStore implements Store {
 
   head(key: string): Promise<StoredObject | undefined> {
     return this.#explained(key, async () => {
-      const found = await this.#service.find(key, NEVER);
+      const found = await this.#find(key, NEVER);
       return found && shown(found);
     });
+  }
+
+  #find(key: string, signal: AbortSignal): Promise<Found | undefined> {
+    return withRetry({ signal }, (stop) => this.#service.find(key, stop));
+  }
+
+  async #remove(key: string, signal: AbortSignal): Promise<void> {
+    await withRetry({ signal }, (stop) => this.#service.remove(key, stop));
   }
 
   put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<void> {
@@ -80,7 +98,7 @@ export class RemoteStore implements Store {
 
   async #put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<void> {
     const { uid, signal, contentType = 'application/octet-stream' } = options;
-    const there = await this.#service.find(key, signal);
+    const there = await this.#find(key, signal);
     if (there && !(options.replace && there.uid === uid)) throw exists(this.uri(key), there.uid === uid);
     const started = { key, uid, upload: randomUUID(), contentType, signal, ...(there && { over: there.version }) };
     const upload = await this.#service.begin(started);
@@ -100,9 +118,9 @@ export class RemoteStore implements Store {
 
   /** A service that lost a part, or took one twice, stored a damaged object, which must not be found later. */
   async #requireWhole({ key, upload, signal }: StartedUpload, size: number): Promise<void> {
-    const found = await this.#service.find(key, signal);
+    const found = await this.#find(key, signal);
     if (found?.size === size) return;
-    if (found?.upload === upload) await this.#service.remove(key, signal);
+    if (found?.upload === upload) await this.#remove(key, signal);
     throw new AgentFailure(
       'StoreUnreachable',
       `${this.uri(key)} has ${found?.size ?? 'no'} bytes after ${size} were sent: try again`,
@@ -116,16 +134,16 @@ export class RemoteStore implements Store {
   async #existsNevertheless({ key, upload: id, signal }: StartedUpload, upload: Upload): Promise<boolean> {
     const limited = AbortSignal.timeout(CLEAN_UP_MS);
     await upload.cancel(limited).catch(() => undefined);
-    const found = await this.#service.find(key, limited).catch(() => undefined);
+    const found = await this.#find(key, limited).catch(() => undefined);
     if (found?.upload !== id) return false;
     if (!signal.aborted) return true;
-    await this.#service.remove(key, limited).catch(() => undefined);
+    await this.#remove(key, limited).catch(() => undefined);
     return false;
   }
 
   get(key: string, signal: AbortSignal): Promise<{ readonly size: number; readonly body: AsyncIterable<Uint8Array> }> {
     return this.#explained(key, async () => {
-      const found = await this.#service.find(key, signal);
+      const found = await this.#find(key, signal);
       if (!found)
         throw new AgentFailure(
           'ObjectNotFound',
@@ -148,15 +166,16 @@ export class RemoteStore implements Store {
   }
 
   async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
-    try {
-      yield* this.#service.list(prefix);
-    } catch (error) {
-      throw errorMessage(error, this.#service.phrases, prefix);
+    for (let from: string | undefined; ; ) {
+      const page = await this.#explained(prefix, () => withRetry({}, (stop) => this.#service.list(prefix, from, stop)));
+      yield* page.objects;
+      if (page.next === undefined) return;
+      from = page.next;
     }
   }
 
   delete(key: string): Promise<void> {
-    return this.#explained(key, () => this.#service.remove(key, NEVER));
+    return this.#explained(key, () => this.#remove(key, NEVER));
   }
 
   uri(key: string): string {
@@ -164,7 +183,7 @@ export class RemoteStore implements Store {
   }
 }
 
-const shown = ({ key, size, uid }: Found): StoredObject => ({ key, size, ...(uid !== undefined && { uid }) });
+export const shown = ({ key, size, uid }: Found): StoredObject => ({ key, size, ...(uid !== undefined && { uid }) });
 
 export function exists(uri: string, own: boolean): AgentFailure {
   return new AgentFailure(

@@ -16,180 +16,146 @@ import {
 } from '@aws-sdk/client-s3';
 import { errorInfo } from '../transfer/error-info.ts';
 import type { ErrorPhrases } from '../transfer/error-message.ts';
-import type { Part } from '../transfer/multipart.ts';
 import { LONG_CALL_MS, withRetry } from '../transfer/retry.ts';
-import { type Found, PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
+import { PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
 import { type S3Place, s3Config } from './s3-client.ts';
-import type { ReadSecret, Store, StoredObject } from './store.ts';
+import type { ReadSecret, Store } from './store.ts';
 
 const UID = 'etcd-snapshot-uid';
 const UPLOAD = 'etcd-snapshot-upload';
 
 export async function openS3(place: S3Place, secrets: ReadSecret): Promise<Store> {
-  return new RemoteStore(new S3Service(place, new S3Client(await s3Config(place, secrets))));
+  return new RemoteStore(s3Service(place, new S3Client(await s3Config(place, secrets))));
 }
 
-class S3Service implements Service {
-  readonly phrases: ErrorPhrases;
-  readonly width = 4;
-  readonly #client: S3Client;
-  readonly #place: S3Place;
+interface At {
+  readonly Bucket: string;
+  readonly Key: string;
+}
 
-  constructor(place: S3Place, client: S3Client) {
-    this.#client = client;
-    this.#place = place;
-    this.phrases = s3Phrases(place);
-  }
+function s3Service(place: S3Place, client: S3Client): Service {
+  const { bucket: Bucket } = place;
+  return {
+    phrases: s3Phrases(place),
+    width: 4,
 
-  #at(key: string): { Bucket: string; Key: string } {
-    return { Bucket: this.#place.bucket, Key: key };
-  }
-
-  async find(key: string, signal: AbortSignal): Promise<Found | undefined> {
-    return withRetry({ signal }, async (abortSignal) => {
+    async find(key, abortSignal) {
       try {
-        const head = await this.#client.send(new HeadObjectCommand(this.#at(key)), { abortSignal });
+        const head = await client.send(new HeadObjectCommand({ Bucket, Key: key }), { abortSignal });
         const { [UID]: uid, [UPLOAD]: upload } = head.Metadata ?? {};
         const version = head.ETag ?? '';
         return { key, size: head.ContentLength ?? 0, version, ...(uid && { uid }), ...(upload && { upload }) };
       } catch (error) {
         if (errorInfo(error).status !== 404) throw error;
         // A response to HEAD has no body, so it does not tell a missing bucket from a missing object.
-        await this.#client.send(new HeadBucketCommand({ Bucket: this.#place.bucket }), { abortSignal }).catch(missing);
+        await client.send(new HeadBucketCommand({ Bucket }), { abortSignal }).catch(missing);
         return undefined;
       }
-    });
-  }
+    },
 
-  async begin(started: StartedUpload): Promise<Upload> {
-    const at = this.#at(started.key);
-    for (const UploadId of await uploadsOf(this.#client, at, started.signal))
-      await abortUpload(this.#client, { ...at, UploadId }, started.signal);
-    return new S3Upload(this.#client, this.#place, started);
-  }
+    async begin(started) {
+      const at = { Bucket, Key: started.key };
+      for (const UploadId of await uploadsOf(client, at, started.signal))
+        await abortUpload(client, { ...at, UploadId }, started.signal);
+      return s3Upload(client, place, started);
+    },
 
-  async read(found: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    const part = { ...this.#at(found.key), IfMatch: found.version, ...(from > 0 && { Range: `bytes=${from}-` }) };
-    const { Body } = await this.#client.send(new GetObjectCommand(part), { abortSignal: signal });
-    return Body as unknown as AsyncIterable<Uint8Array>;
-  }
+    async read({ key, version }, from, abortSignal) {
+      const part = { Bucket, Key: key, IfMatch: version, ...(from > 0 && { Range: `bytes=${from}-` }) };
+      const { Body } = await client.send(new GetObjectCommand(part), { abortSignal });
+      return Body as unknown as AsyncIterable<Uint8Array>;
+    },
 
-  async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
-    for (let token: string | undefined; ; ) {
-      const page = new ListObjectsV2Command({
-        Bucket: this.#place.bucket,
-        Prefix: prefix,
-        MaxKeys: PAGE_SIZE,
-        ...(token !== undefined && { ContinuationToken: token }),
-      });
-      const answer = await withRetry({}, (abortSignal) => this.#client.send(page, { abortSignal }));
-      for (const { Key, Size } of answer.Contents ?? []) if (Key !== undefined) yield { key: Key, size: Size ?? 0 };
-      if (!answer.IsTruncated || answer.NextContinuationToken === undefined) return;
-      token = answer.NextContinuationToken;
-    }
-  }
+    async list(Prefix, from, abortSignal) {
+      const wanted = { Bucket, Prefix, MaxKeys: PAGE_SIZE, ...(from !== undefined && { ContinuationToken: from }) };
+      const page = await client.send(new ListObjectsV2Command(wanted), { abortSignal });
+      const objects = (page.Contents ?? []).flatMap(({ Key, Size = 0 }) =>
+        Key === undefined ? [] : [{ key: Key, size: Size }],
+      );
+      return { objects, next: page.IsTruncated ? page.NextContinuationToken : undefined };
+    },
 
-  async remove(key: string, signal: AbortSignal): Promise<void> {
-    await withRetry({ signal }, (abortSignal) =>
-      this.#client.send(new DeleteObjectCommand(this.#at(key)), { abortSignal }),
-    );
-  }
+    remove: (key, abortSignal) => client.send(new DeleteObjectCommand({ Bucket, Key: key }), { abortSignal }),
 
-  uri(key: string): string {
-    return `s3://${this.#place.bucket}/${key}`;
-  }
+    uri: (key) => `s3://${Bucket}/${key}`,
+  };
 }
 
 /** One request when everything fits into one part; otherwise a multipart upload, created with the first part. */
-class S3Upload implements Upload {
-  readonly #client: S3Client;
-  readonly #started: StartedUpload;
-  readonly #bucket: string;
-  readonly #object: object;
-  readonly #tags: { PartNumber: number; ETag: string | undefined }[] = [];
-  #id: Promise<string> | undefined;
+function s3Upload(client: S3Client, { bucket, serverSideEncryption }: S3Place, started: StartedUpload): Upload {
+  const at = { Bucket: bucket, Key: started.key };
+  const object = {
+    ...at,
+    Metadata: { [UID]: started.uid, [UPLOAD]: started.upload },
+    ContentType: started.contentType,
+    ...(serverSideEncryption && {
+      ServerSideEncryption: serverSideEncryption.algorithm,
+      ...(serverSideEncryption.kmsKeyId !== undefined && { SSEKMSKeyId: serverSideEncryption.kmsKeyId }),
+    }),
+  };
+  const tags: { PartNumber: number; ETag: string | undefined }[] = [];
+  let id: Promise<string> | undefined;
 
-  constructor(client: S3Client, { bucket, serverSideEncryption }: S3Place, started: StartedUpload) {
-    this.#client = client;
-    this.#started = started;
-    this.#bucket = bucket;
-    this.#object = {
-      Metadata: { [UID]: started.uid, [UPLOAD]: started.upload },
-      ContentType: started.contentType,
-      ...(serverSideEncryption && {
-        ServerSideEncryption: serverSideEncryption.algorithm,
-        ...(serverSideEncryption.kmsKeyId !== undefined && { SSEKMSKeyId: serverSideEncryption.kmsKeyId }),
-      }),
-    };
-  }
-
-  get #at(): { Bucket: string; Key: string } {
-    return { Bucket: this.#bucket, Key: this.#started.key };
-  }
-
-  async send({ bytes, number, last }: Part, signal: AbortSignal): Promise<void> {
-    if (last && number === 1) {
-      const whole = { ...this.#at, ...this.#object, Body: bytes };
-      return this.#conditionally(signal, (condition, abortSignal) =>
-        this.#client.send(new PutObjectCommand({ ...whole, ...condition }), { abortSignal }),
-      );
-    }
-    this.#id ??= this.#create(signal);
-    const part = { ...this.#at, UploadId: await this.#id, PartNumber: number, Body: bytes };
-    const { ETag } = await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
-      this.#client.send(new UploadPartCommand(part), { abortSignal }),
-    );
-    this.#tags[number - 1] = { PartNumber: number, ETag };
-  }
-
-  async #create(signal: AbortSignal): Promise<string> {
+  const create = async (signal: AbortSignal): Promise<string> => {
     const { UploadId } = await withRetry({ signal }, (abortSignal) =>
-      this.#client.send(new CreateMultipartUploadCommand({ ...this.#at, ...this.#object }), { abortSignal }),
+      client.send(new CreateMultipartUploadCommand(object), { abortSignal }),
     );
     return UploadId ?? '';
-  }
+  };
 
-  async commit(signal: AbortSignal): Promise<void> {
-    if (this.#id === undefined) return;
-    const whole = { ...this.#at, UploadId: await this.#id, MultipartUpload: { Parts: this.#tags } };
-    await this.#conditionally(signal, (condition, abortSignal) =>
-      this.#client.send(new CompleteMultipartUploadCommand({ ...whole, ...condition }), { abortSignal }),
-    );
-  }
+  return {
+    async send({ bytes, number, last }, signal) {
+      if (last && number === 1) {
+        const whole = { ...object, Body: bytes };
+        return conditionally(signal, started.over, (condition, abortSignal) =>
+          client.send(new PutObjectCommand({ ...whole, ...condition }), { abortSignal }),
+        );
+      }
+      id ??= create(signal);
+      const part = { ...at, UploadId: await id, PartNumber: number, Body: bytes };
+      const { ETag } = await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
+        client.send(new UploadPartCommand(part), { abortSignal }),
+      );
+      tags[number - 1] = { PartNumber: number, ETag };
+    },
 
-  /** A service without conditional writes gets an unconditional one: the check before the upload has to be enough. */
-  async #conditionally(
-    signal: AbortSignal,
-    call: (condition: object, signal: AbortSignal) => Promise<unknown>,
-  ): Promise<void> {
-    const { over } = this.#started;
-    const condition = over === undefined ? { IfNoneMatch: '*' } : { IfMatch: over };
-    const limits = { signal, timeoutMs: LONG_CALL_MS };
-    await withRetry(limits, (abortSignal) => call(condition, abortSignal)).catch((error: unknown) => {
-      const { status, code } = errorInfo(error);
-      if (status !== 501 && code !== 'NotImplemented') throw error;
-      return withRetry(limits, (abortSignal) => call({}, abortSignal));
-    });
-  }
+    async commit(signal) {
+      if (id === undefined) return;
+      const whole = { ...at, UploadId: await id, MultipartUpload: { Parts: tags } };
+      await conditionally(signal, started.over, (condition, abortSignal) =>
+        client.send(new CompleteMultipartUploadCommand({ ...whole, ...condition }), { abortSignal }),
+      );
+    },
 
-  /** A part in flight can bring an aborted upload back: it is aborted until it is no longer listed. */
-  async cancel(signal: AbortSignal): Promise<void> {
-    const id = await this.#id?.catch(() => undefined);
-    if (id === undefined) return;
-    for (const pause of PAUSES_MS) {
-      await abortUpload(this.#client, { ...this.#at, UploadId: id }, signal);
-      if (!(await uploadsOf(this.#client, this.#at, signal)).includes(id)) return;
-      await setTimeout(pause, undefined, { signal });
-    }
-  }
+    /** A part in flight can bring an aborted upload back: it is aborted until it is no longer listed. */
+    async cancel(signal) {
+      const UploadId = await id?.catch(() => undefined);
+      if (UploadId === undefined) return;
+      for (const pause of PAUSES_MS) {
+        await abortUpload(client, { ...at, UploadId }, signal);
+        if (!(await uploadsOf(client, at, signal)).includes(UploadId)) return;
+        await setTimeout(pause, undefined, { signal });
+      }
+    },
+  };
+}
+
+/** A service without conditional writes gets an unconditional one: the check before the upload has to be enough. */
+async function conditionally(
+  signal: AbortSignal,
+  over: string | undefined,
+  call: (condition: object, signal: AbortSignal) => Promise<unknown>,
+): Promise<void> {
+  const condition = over === undefined ? { IfNoneMatch: '*' } : { IfMatch: over };
+  const limits = { signal, timeoutMs: LONG_CALL_MS };
+  await withRetry(limits, (abortSignal) => call(condition, abortSignal)).catch((error: unknown) => {
+    const { status, code } = errorInfo(error);
+    if (status !== 501 && code !== 'NotImplemented') throw error;
+    return withRetry(limits, (abortSignal) => call({}, abortSignal));
+  });
 }
 
 const PAUSES_MS = [100, 300, 1_000, 3_000];
-
-interface At {
-  readonly Bucket: string;
-  readonly Key: string;
-}
 
 /**
  * Parts of an unfinished upload are billed and invisible. Where uploads cannot be listed, the snapshot continues
