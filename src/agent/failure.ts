@@ -11,3 +11,5 @@ export class AgentFailure extends Error {
     this.reason = reason;
   }
 }
+
+export const misconfigured = (message: string): AgentFailure => new AgentFailure('Misconfigured', message);

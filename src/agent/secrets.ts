@@ -1,7 +1,7 @@
 /** Secrets are files that Kubernetes mounts; they never appear in the environment, in an argument or in an output. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AgentFailure } from './failure.ts';
+import { misconfigured } from './failure.ts';
 
 /** Tests have no mounts: what would be at `/agent` is below this folder. */
 export const ROOT_VARIABLE = 'AGENT_ROOT';
@@ -30,7 +30,7 @@ export async function secretFile(mount: string, key: string): Promise<Buffer | u
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new AgentFailure('Misconfigured', `the file ${join(mount, key)} of a Secret cannot be read: ${code}`);
+    throw misconfigured(`the file ${join(mount, key)} of a Secret cannot be read: ${code}`);
   }
 }
 
@@ -38,6 +38,6 @@ export async function secretFile(mount: string, key: string): Promise<Buffer | u
 export async function neededSecretFile(mount: string, key: string, what: string): Promise<Buffer> {
   const content = await secretFile(mount, key);
   if (content === undefined || content.length === 0)
-    throw new AgentFailure('Misconfigured', `${what} has no "${key}": add it to the Secret`);
+    throw misconfigured(`${what} has no "${key}": add it to the Secret`);
   return content;
 }

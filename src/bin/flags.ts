@@ -1,21 +1,7 @@
 /** The command line of the operator: flags and environment variables of earlier versions keep working. */
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError } from 'commander';
 
-export interface Flags {
-  readonly metricsBindAddress: string;
-  readonly healthProbeBindAddress: string;
-  readonly leaderElect: boolean;
-  readonly clusterDomain: string;
-  readonly operatorImage: string;
-  readonly etcdImageRepository: string;
-  readonly etcdImageAllowed: readonly string[];
-  readonly nodeLostAfterSeconds: number;
-  readonly rotationGraceSeconds: number;
-  readonly watchNamespaces: readonly string[];
-  readonly kubeconfig: string | undefined;
-  readonly namespace: string | undefined;
-  readonly logLevel: string;
-}
+export type Flags = Readonly<ReturnType<typeof parseFlags>>;
 
 /** The message and the exit code for an invalid command line. */
 export class Usage extends Error {
@@ -66,11 +52,7 @@ function command(output: string[]): Command {
     .allowExcessArguments(false)
     .option('--metrics-bind-address <address>', 'address of /metrics; 0 turns it off', ':8080')
     .option('--health-probe-bind-address <address>', 'address of /healthz and /readyz; 0 turns it off', ':8081')
-    .addOption(
-      new Option('--leader-elect <bool>', 'act only while holding the Lease (leader election)')
-        .argParser(bool)
-        .default(false),
-    )
+    .option('--leader-elect <bool>', 'act only while holding the Lease (leader election)', bool, false)
     .option(
       '--cluster-domain <domain>',
       'DNS domain of the Kubernetes cluster, for certificates; default: that of this Pod, else cluster.local',
@@ -85,17 +67,15 @@ function command(output: string[]): Command {
       '--etcd-image-allowed <list>',
       'additional repositories that an EtcdCluster may use, comma-separated, /* at the end for all below; env ETCD_IMAGE_ALLOWED',
     )
-    .addOption(
-      new Option(
-        '--node-lost-after <seconds>',
-        'replace a member when its node has been NotReady for this long; env NODE_LOST_AFTER',
-      ).argParser(nodeSeconds),
+    .option(
+      '--node-lost-after <seconds>',
+      'replace a member when its node has been NotReady for this long; env NODE_LOST_AFTER',
+      nodeSeconds,
     )
-    .addOption(
-      new Option(
-        '--rotation-grace <seconds>',
-        'during a CA rotation, how long a changed Secret takes to reach the Pods that mount it; env ROTATION_GRACE',
-      ).argParser(graceSeconds),
+    .option(
+      '--rotation-grace <seconds>',
+      'during a CA rotation, how long a changed Secret takes to reach the Pods that mount it; env ROTATION_GRACE',
+      graceSeconds,
     )
     .option('--watch-namespace <list>', 'namespaces to watch, comma-separated; empty: all; env WATCH_NAMESPACE')
     .option('--kubeconfig <file>', 'kubeconfig file for running outside of a Pod')
@@ -108,7 +88,7 @@ const domainIn = (resolvConf: string): string =>
   /^search\s.*?(?<=\s)svc\.(\S+)/m.exec(resolvConf)?.[1]?.replace(/\.$/, '') ?? 'cluster.local';
 
 /** Throws Usage with the message to print. */
-export function parseFlags(args: readonly string[], env: Env, resolvConf = ''): Flags {
+export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
   const output: string[] = [];
   const program = command(output);
   try {

@@ -11,7 +11,7 @@
  */
 import { type CipherGCM, createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { MOUNTS } from '../../domain/agent-task.ts';
-import { AgentFailure } from '../failure.ts';
+import { AgentFailure, misconfigured } from '../failure.ts';
 import { neededSecretFile } from '../secrets.ts';
 
 const ALGORITHM = 'aes-256-gcm';
@@ -43,8 +43,7 @@ function keyBytes(secret: Buffer): Buffer {
   const text = secret.toString('latin1').trim();
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
   if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return Buffer.from(text, 'base64');
-  throw new AgentFailure(
-    'Misconfigured',
+  throw misconfigured(
     `the encryption key has ${secret.length} bytes and is neither 32 raw bytes nor 32 bytes as base64 or hexadecimal: put the output of "openssl rand -base64 32" into the Secret`,
   );
 }

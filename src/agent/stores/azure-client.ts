@@ -6,7 +6,7 @@ import {
   StorageSharedKeyCredential,
 } from '@azure/storage-blob';
 import { MOUNTS, type Place } from '../../domain/agent-task.ts';
-import { AgentFailure } from '../failure.ts';
+import { AgentFailure, misconfigured } from '../failure.ts';
 import { checkEndpoint, httpAgent, httpsAgent } from '../transfer/ssrf-guard.ts';
 import { requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
@@ -25,8 +25,6 @@ const OWN = [
 /** Anything else would be another host, or a path. */
 const ACCOUNT = /^[a-z0-9]{3,24}$/;
 
-const wrong = (message: string) => new AgentFailure('Misconfigured', message);
-
 export async function azureContainer(place: AzurePlace, secrets: ReadSecret): Promise<ContainerClient> {
   try {
     const service = place.credentials === 'secret' ? await fromSecret(place, secrets) : await ambient(place);
@@ -35,7 +33,9 @@ export async function azureContainer(place: AzurePlace, secrets: ReadSecret): Pr
     // The library quotes the text that it could not parse, which is a secret.
     throw error instanceof AgentFailure
       ? error
-      : wrong(`the credentials or the endpoint of the container "${place.container}" cannot be used: check their form`);
+      : misconfigured(
+          `the credentials or the endpoint of the container "${place.container}" cannot be used: check their form`,
+        );
   }
 }
 
@@ -57,7 +57,7 @@ async function fromSecret(place: AzurePlace, secrets: ReadSecret): Promise<BlobS
   if (token !== '')
     return new BlobServiceClient(`${endpoint(place, account)}?${token.replace(/^\?/, '')}`, undefined, OPTIONS);
   if (key === '' || account === '')
-    throw wrong(
+    throw misconfigured(
       'the Secret with the credentials of the container needs AZURE_STORAGE_ACCOUNT and one of AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_CONNECTION_STRING',
     );
   return new BlobServiceClient(endpoint(place, account), new StorageSharedKeyCredential(account, key), OPTIONS);
@@ -72,15 +72,15 @@ async function ambient(place: AzurePlace): Promise<BlobServiceClient> {
 
 function endpoint(place: AzurePlace, account: string): string {
   if (place.endpoint === undefined && account === '')
-    throw wrong(
+    throw misconfigured(
       `the storage account of the container "${place.container}" is missing: set azure.account, or AZURE_STORAGE_ACCOUNT in the Secret`,
     );
   if (place.endpoint === undefined && !ACCOUNT.test(account))
-    throw wrong(
+    throw misconfigured(
       `the account of the container "${place.container}" is not valid: it must have 3 to 24 characters of a-z and 0-9`,
     );
   const url = URL.parse(place.endpoint ?? `https://${account}.blob.core.windows.net`);
   if (!url || !/^https?:$/.test(url.protocol) || url.search !== '')
-    throw wrong('the endpoint of the container is not a URL such as https://account.blob.core.windows.net');
+    throw misconfigured('the endpoint of the container is not a URL such as https://account.blob.core.windows.net');
   return url.href.replace(/\/$/, '');
 }

@@ -5,7 +5,7 @@
 import { GoogleAuth, JWT } from 'google-auth-library';
 import { Agent, type Dispatcher, request } from 'undici';
 import { MOUNTS, type Place } from '../../domain/agent-task.ts';
-import { AgentFailure } from '../failure.ts';
+import { AgentFailure, misconfigured } from '../failure.ts';
 import { Refusal } from '../transfer/error-info.ts';
 import { checkEndpoint, guardedLookup } from '../transfer/ssrf-guard.ts';
 import { requireOwn } from './own-endpoint.ts';
@@ -72,10 +72,7 @@ async function reasonOf({ body }: Dispatcher.ResponseData): Promise<string> {
 export async function gcsClient(place: GcsPlace, secrets: ReadSecret): Promise<GcsClient> {
   const base = URL.parse(place.endpoint ?? GOOGLE);
   if (!base || !/^https?:$/.test(base.protocol))
-    throw new AgentFailure(
-      'Misconfigured',
-      'the endpoint of the bucket is not a URL such as https://storage.example.org',
-    );
+    throw misconfigured('the endpoint of the bucket is not a URL such as https://storage.example.org');
   checkEndpoint(base);
   if (place.credentials === 'ambient') requireOwn(base, OWN);
   return new GcsClient(base, place.credentials === 'secret' ? await keyFile(secrets) : ambient());
@@ -84,8 +81,7 @@ export async function gcsClient(place: GcsPlace, secrets: ReadSecret): Promise<G
 /** The key signs the tokens itself: no server but the endpoint is called, and the file cannot name other servers. */
 async function keyFile(secrets: ReadSecret): Promise<Authorization> {
   const wrong = (what: string) =>
-    new AgentFailure(
-      'Misconfigured',
+    misconfigured(
       `"credentials.json" of the Secret for the bucket ${what}: put the JSON key file of a service account there`,
     );
   const text = (await secrets(MOUNTS.credentials, 'credentials.json'))?.toString('utf8');

@@ -1,6 +1,6 @@
 /** Google Cloud Storage: a resumable upload in parts; the object becomes visible with the last one. */
 import type { Dispatcher } from 'undici';
-import { AgentFailure } from '../failure.ts';
+import { misconfigured } from '../failure.ts';
 import { Refusal } from '../transfer/error-info.ts';
 import type { ErrorPhrases } from '../transfer/error-message.ts';
 import type { Part } from '../transfer/multipart.ts';
@@ -73,8 +73,7 @@ function gcsService(bucket: string, client: GcsClient): Service {
       });
       // The bytes are sent to the user's endpoint, not to an address in a response.
       if (session?.origin !== client.base.origin)
-        throw new AgentFailure(
-          'Misconfigured',
+        throw misconfigured(
           `${phrases.place}: the service redirects the upload to another host, and redirects are not followed: check the endpoint`,
         );
       return gcsUpload(client, session);

@@ -2,7 +2,7 @@
 import { getCACertificates } from 'node:tls';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import { MOUNTS, type Place } from '../../domain/agent-task.ts';
-import { AgentFailure } from '../failure.ts';
+import { misconfigured } from '../failure.ts';
 import { checkEndpoint, httpAgent, httpsAgent } from '../transfer/ssrf-guard.ts';
 import type { ReadSecret } from './store.ts';
 
@@ -36,7 +36,7 @@ export async function s3Config(place: S3Place, secrets: ReadSecret): Promise<S3C
 function endpointUrl(endpoint: string): string {
   const url = URL.parse(endpoint.includes('://') ? endpoint : `https://${endpoint}`);
   if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
-    throw new AgentFailure('Misconfigured', 'the endpoint of the bucket is not a URL such as https://s3.example.org');
+    throw misconfigured('the endpoint of the bucket is not a URL such as https://s3.example.org');
   checkEndpoint(url);
   return url.href;
 }
@@ -46,8 +46,7 @@ async function credentials(secrets: ReadSecret): Promise<NonNullable<S3ClientCon
     (await secrets(MOUNTS.credentials, key))?.toString('utf8').trim() ?? '';
   const needed = async (key: string): Promise<string> => {
     const value = await read(key);
-    if (value === '')
-      throw new AgentFailure('Misconfigured', `the Secret with the credentials of the bucket has no "${key}": add it`);
+    if (value === '') throw misconfigured(`the Secret with the credentials of the bucket has no "${key}": add it`);
     return value;
   };
   const sessionToken = await read('AWS_SESSION_TOKEN');
@@ -62,9 +61,6 @@ async function credentials(secrets: ReadSecret): Promise<NonNullable<S3ClientCon
 async function caCertificates(secrets: ReadSecret): Promise<string[]> {
   const given = (await secrets(MOUNTS.storeCa, 'ca.crt'))?.toString('utf8') ?? '';
   if (!given.includes('-----BEGIN CERTIFICATE-----'))
-    throw new AgentFailure(
-      'Misconfigured',
-      'the Secret with the CA of the bucket has no certificate in "ca.crt": add it',
-    );
+    throw misconfigured('the Secret with the CA of the bucket has no certificate in "ca.crt": add it');
   return [given, ...getCACertificates('default')];
 }

@@ -6,7 +6,7 @@ import type { Success } from '../../domain/agent-result.ts';
 import { MANIFEST, type PruneTask } from '../../domain/agent-task.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { type RetentionPolicy, retain, type Stored } from '../../lib/retention.ts';
-import { AgentFailure } from '../failure.ts';
+import { AgentFailure, misconfigured } from '../failure.ts';
 import { baseName, type Manifest, readManifest } from '../format/manifest.ts';
 import { openStore, type Store } from '../stores/store.ts';
 
@@ -46,7 +46,7 @@ export async function prune(
 function policyOf({ maxAge, ...counts }: PruneTask['retention']): RetentionPolicy {
   const age = maxAge === undefined ? undefined : parseDuration(maxAge);
   if (maxAge !== undefined && age === undefined)
-    throw new AgentFailure('Misconfigured', `retention.maxAge "${maxAge}" is not a duration: write it like 720h`);
+    throw misconfigured(`retention.maxAge "${maxAge}" is not a duration: write it like 720h`);
   return { ...counts, maxAge: age };
 }
 

@@ -1,7 +1,7 @@
 /** The agent's tasks. Each is loaded on demand: a restore does not need the libraries of a snapshot. */
 import type { Success } from '../../domain/agent-result.ts';
 import type { Task, TaskName } from '../../domain/agent-task.ts';
-import { AgentFailure } from '../failure.ts';
+import { misconfigured } from '../failure.ts';
 
 type Run<T> = (task: T, signal: AbortSignal) => Promise<Success>;
 type Loaders = { readonly [Name in TaskName]: () => Promise<Run<Extract<Task, { readonly task: Name }>>> };
@@ -26,12 +26,10 @@ function parseTask(name: string, text: string | undefined): Task {
   try {
     json = JSON.parse(text ?? '');
   } catch {
-    throw new AgentFailure('Misconfigured', 'AGENT_TASK is not JSON: the agent is started by the operator only');
+    throw misconfigured('AGENT_TASK is not JSON: the agent is started by the operator only');
   }
   const declared = typeof json === 'object' && json !== null && 'task' in json ? json.task : undefined;
-  if (!Object.hasOwn(LOADERS, name))
-    throw new AgentFailure('Misconfigured', `unknown task "${name}": use the operator's image`);
-  if (declared !== name)
-    throw new AgentFailure('Misconfigured', `the task is "${name}", and AGENT_TASK declares "${String(declared)}"`);
+  if (!Object.hasOwn(LOADERS, name)) throw misconfigured(`unknown task "${name}": use the operator's image`);
+  if (declared !== name) throw misconfigured(`the task is "${name}", and AGENT_TASK declares "${String(declared)}"`);
   return json as Task;
 }

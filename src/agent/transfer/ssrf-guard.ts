@@ -7,7 +7,7 @@ import dns from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
-import { AgentFailure } from '../failure.ts';
+import { misconfigured } from '../failure.ts';
 
 const REFUSED = new BlockList();
 REFUSED.addSubnet('169.254.0.0', 16, 'ipv4'); // also as ::ffff:169.254.0.0
@@ -27,7 +27,7 @@ export const NO_STORE_MESSAGE =
 /** Node does not resolve a literal address, so it is checked here. */
 export function checkEndpoint({ hostname }: URL): void {
   const host = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0 && isRefused(host)) throw new AgentFailure('Misconfigured', `${host}: ${NO_STORE_MESSAGE}`);
+  if (isIP(host) !== 0 && isRefused(host)) throw misconfigured(`${host}: ${NO_STORE_MESSAGE}`);
 }
 
 /** For connections: the resolved address is checked when it is used, not before. */
