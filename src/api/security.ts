@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { cel } from './cel.ts';
 import { optionalEnum, optionalObject, optionalText } from './optional.ts';
+import type { Template } from './template.ts';
 import { atomic } from './text.ts';
 
 /** The default user, group and fsGroup. */
@@ -58,6 +59,12 @@ export const image = optionalObject(
     message: 'image is empty: set repository or digest, or leave image out',
   }),
 );
+
+/** The image of a cluster or member. `repository`: the default of the operator. */
+export function etcdImageOf(spec: Pick<Template, 'image' | 'version'>, repository: string): string {
+  const pinned = spec.image?.digest === undefined ? '' : `@${spec.image.digest}`;
+  return `${spec.image?.repository ?? repository}:v${spec.version}${pinned}`;
+}
 
 /** The repositories that etcd images may be pulled from: set by the administrator, not by the users who write EtcdClusters. */
 export interface ImagePolicy {

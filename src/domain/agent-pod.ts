@@ -2,12 +2,13 @@
 
 import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
 import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
+import type { ObjectMeta } from '../api/meta.ts';
 import { CONFINED, USER } from '../api/security.ts';
 import type { SnapshotLocation } from '../api/snapshot-location.ts';
 import type {
   Container,
   EnvVar,
-  JobSpec,
+  Job,
   PodSecurityContext,
   PodSpec,
   ResourceRequirements,
@@ -181,13 +182,32 @@ export function agentPlacement(
   };
 }
 
-/** How often a Job retries: not after the exit code by which the agent reports a permanent failure. */
-export const attempts = (containerName: string): Pick<JobSpec, 'backoffLimit' | 'podFailurePolicy'> => ({
-  backoffLimit: 3,
-  podFailurePolicy: {
-    rules: [{ action: 'FailJob', onExitCodes: { containerName, operator: 'In', values: [HOPELESS_EXIT] } }],
-  },
-});
+/** A Job that runs the agent in the first container of this Pod. */
+export function agentJob({ metadata, seconds, keptSeconds, spec }: AgentJob): Job {
+  const onExitCodes = { containerName: spec.containers[0]?.name ?? '', operator: 'In', values: [HOPELESS_EXIT] };
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata,
+    spec: {
+      backoffLimit: 3,
+      podFailurePolicy: { rules: [{ action: 'FailJob', onExitCodes }] }, // no retry after a permanent failure
+      activeDeadlineSeconds: seconds,
+      ttlSecondsAfterFinished: keptSeconds,
+      podReplacementPolicy: 'Failed', // two agents at once would write the same object
+      template: { metadata: { ...(metadata.labels && { labels: metadata.labels }) }, spec },
+    },
+  };
+}
+
+interface AgentJob {
+  readonly metadata: ObjectMeta;
+  /** For all attempts together. */
+  readonly seconds: number;
+  /** How long the Job is kept after it has finished. */
+  readonly keptSeconds: number;
+  readonly spec: PodSpec;
+}
 
 /** The Pod of a Job that runs an agent once. */
 export const agentPodSpec = (pod: {

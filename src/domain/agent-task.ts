@@ -1,9 +1,7 @@
 /** An agent's task, in an environment variable of its container. Nothing in it is secret: Secrets are mounted as files. */
+import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
 import type { Retention } from '../api/etcd-snapshot-schedule.ts';
 import type { SnapshotLocation } from '../api/snapshot-location.ts';
-
-export const TASKS = ['snapshot', 'prune', 'drill', 'restore', 'install-tools'] as const;
-export type TaskName = (typeof TASKS)[number];
 
 /** The variable with the task as JSON. */
 export const TASK_VARIABLE = 'AGENT_TASK';
@@ -72,9 +70,13 @@ interface Named {
   readonly uid: string;
 }
 
-export type Compression = 'none' | 'zstd';
+/** How a snapshot is stored. */
+export interface StoredForm {
+  readonly compression: 'none' | 'zstd';
+  readonly encrypted: boolean;
+}
 
-export interface SnapshotTask {
+export interface SnapshotTask extends StoredForm {
   readonly task: 'snapshot';
   readonly snapshot: Named & { readonly namespace: string };
   readonly cluster: Named;
@@ -90,8 +92,6 @@ export interface SnapshotTask {
   readonly to: Place;
   /** The key prefix: empty, or a path without a trailing slash. */
   readonly prefix: string;
-  readonly compression: Compression;
-  readonly encrypted: boolean;
   readonly deadlineSeconds: number;
 }
 
@@ -113,12 +113,8 @@ export interface RestoreTask {
   readonly auth: boolean;
 }
 
-export interface DrillTask {
+export interface DrillTask extends Pick<RestoreTask, 'from' | 'key' | 'encrypted' | 'version'> {
   readonly task: 'drill';
-  readonly from: Place;
-  readonly key: string;
-  readonly encrypted: boolean;
-  readonly version: string;
 }
 
 export interface PruneTask {
@@ -139,6 +135,7 @@ export interface InstallTask {
 }
 
 export type Task = SnapshotTask | RestoreTask | DrillTask | PruneTask | InstallTask;
+export type TaskName = Task['task'];
 
 /** The place of a location; `volume` is the mount path of its PVC. */
 export function placeOf(location: SnapshotLocation, volume: string): Place {
@@ -182,12 +179,13 @@ export function keyOf({ s3, gcs, azure, pvc }: SnapshotLocation): string {
   return key.slice(0, end);
 }
 
+export const storedFormOf = ({ compression, encryption }: EtcdSnapshotSpec): StoredForm => ({
+  compression: compression === 'Zstd' ? 'zstd' : 'none',
+  encrypted: encryption !== undefined,
+});
+
 /** The object of a snapshot. */
-export const objectKey = (
-  prefix: string,
-  snapshot: string,
-  stored: { readonly compression: Compression; readonly encrypted: boolean },
-): string =>
+export const objectKey = (prefix: string, snapshot: string, stored: StoredForm): string =>
   `${prefix === '' ? '' : `${prefix}/`}${snapshot}.db${stored.compression === 'zstd' ? '.zst' : ''}${stored.encrypted ? '.enc' : ''}`;
 
 export const MANIFEST = '.manifest.json';

@@ -21,7 +21,7 @@ import {
   volumeClaimName,
 } from '../../api/names.ts';
 import type { Resources } from '../../api/resources.ts';
-import { CONFINED } from '../../api/security.ts';
+import { CONFINED, etcdImageOf } from '../../api/security.ts';
 import { metadataWith } from '../../domain/additional-metadata.ts';
 import { STATE_VARIABLE } from '../../domain/agent-task.ts';
 import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../../domain/member-address.ts';
@@ -239,9 +239,7 @@ export function memberPod(
   },
 ): Pod {
   const { env, annotations } = readsInitialCluster(member, options.initialState, options.hasCompany);
-  const { image: stated, version } = member.spec;
-  const pinned = stated?.digest === undefined ? '' : `@${stated.digest}`;
-  const image = `${stated?.repository ?? options.imageRepository}:v${version}${pinned}`;
+  const image = etcdImageOf(member.spec, options.imageRepository);
   const restore =
     options.restore &&
     options.initialState === 'cluster' &&

@@ -14,9 +14,17 @@ import {
   SCHEDULE_LABEL,
   scheduledSnapshotName,
 } from '../../api/names.ts';
-import type { ImagePolicy } from '../../api/security.ts';
-import { agentBesideEtcd, agentContainer, agentPodSpec, attempts, locationFiles } from '../../domain/agent-pod.ts';
-import { type DrillTask, keyOf, MOUNTS, objectKey, type PruneTask, placeOf } from '../../domain/agent-task.ts';
+import { etcdImageOf, type ImagePolicy } from '../../api/security.ts';
+import { agentBesideEtcd, agentContainer, agentJob, agentPodSpec, locationFiles } from '../../domain/agent-pod.ts';
+import {
+  type DrillTask,
+  keyOf,
+  MOUNTS,
+  objectKey,
+  type PruneTask,
+  placeOf,
+  storedFormOf,
+} from '../../domain/agent-task.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
 import { DRILL_DEADLINE_SECONDS, PRUNE_DEADLINE_SECONDS, SCHEDULE_JOB_KEPT_SECONDS } from '../../domain/timing.ts';
 import type { Job, PodSpec, ResourceRequirements } from '../../gen/kube.ts';
@@ -67,18 +75,8 @@ const jobOf = (
   spec: PodSpec,
 ): Job => {
   const labels = { ...agentLabels(identity(cluster).name), ...labelsOf(schedule) };
-  return {
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: { name, labels, annotations: { [ABOUT_ANNOTATION]: run }, ...belongingTo(schedule) },
-    spec: {
-      ...attempts(spec.containers[0]?.name ?? ''),
-      activeDeadlineSeconds: seconds,
-      ttlSecondsAfterFinished: SCHEDULE_JOB_KEPT_SECONDS,
-      podReplacementPolicy: 'Failed',
-      template: { metadata: { labels }, spec },
-    },
-  };
+  const metadata = { name, labels, annotations: { [ABOUT_ANNOTATION]: run }, ...belongingTo(schedule) };
+  return agentJob({ metadata, seconds, keptSeconds: SCHEDULE_JOB_KEPT_SECONDS, spec });
 };
 
 /** Identifies the retention and the destination, so that a change of either prunes again. */
@@ -127,25 +125,20 @@ const drillName = (schedule: EtcdSnapshotSchedule, run: string): string =>
 /** The restore drill: restores a stored snapshot into an isolated etcd of the cluster's version, and compares; one Job for each snapshot. */
 export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images: ImagePolicy }): Job {
   const { schedule, cluster, operatorImage, run, images } = of;
-  const { destination, compression, encryption } = run.spec;
-  const { image, version } = cluster.spec;
+  const { destination, encryption } = run.spec;
   const task: DrillTask = {
     task: 'drill',
     from: placeOf(destination, MOUNTS.source),
-    key: objectKey(keyOf(destination), identity(run).name, {
-      compression: compression === 'Zstd' ? 'zstd' : 'none',
-      encrypted: encryption !== undefined,
-    }),
+    key: objectKey(keyOf(destination), identity(run).name, storedFormOf(run.spec)),
     encrypted: encryption !== undefined,
-    version,
+    version: cluster.spec.version,
   };
   const files = locationFiles(destination, encryption, { mountPath: MOUNTS.source, readOnly: true });
   const room = { name: 'room', mountPath: MOUNTS.scratch };
-  const pinned = image?.digest === undefined ? '' : `@${image.digest}`;
   const { install, agent, volume } = agentBesideEtcd({
     name: 'drill',
     operatorImage,
-    etcdImage: `${image?.repository ?? images.repository}:v${version}${pinned}`,
+    etcdImage: etcdImageOf(cluster.spec, images.repository),
     task,
     mounts: [room, ...files.mounts],
     resources: DRILL_RESOURCES,

@@ -3,7 +3,7 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { Artifact, EtcdSnapshot, EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
 import type { Result } from '../../domain/agent-result.ts';
-import { keyOf, MOUNTS, objectKey } from '../../domain/agent-task.ts';
+import { keyOf, MOUNTS, objectKey, storedFormOf } from '../../domain/agent-task.ts';
 
 export type Reported =
   | { readonly is: 'artifact'; readonly artifact: Artifact }
@@ -12,13 +12,9 @@ export type Reported =
 const refused = (message: string): Reported => ({ is: 'refused', message });
 
 /** Whether the URI is exactly that of this snapshot's object. */
-function isAt({ destination, compression, encryption }: EtcdSnapshotSpec, name: string, uri: string): boolean {
-  const { s3, gcs, azure } = destination;
-  const stored = {
-    compression: compression === 'Zstd' ? 'zstd' : 'none',
-    encrypted: encryption !== undefined,
-  } as const;
-  const key = objectKey(keyOf(destination), name, stored);
+function isAt(spec: EtcdSnapshotSpec, name: string, uri: string): boolean {
+  const { s3, gcs, azure } = spec.destination;
+  const key = objectKey(keyOf(spec.destination), name, storedFormOf(spec));
   if (s3) return uri === `s3://${s3.bucket}/${key}`;
   if (gcs) return uri === `gs://${gcs.bucket}/${key}`;
   if (!azure) return uri === `file://${MOUNTS.volume}/${key}`;

@@ -6,14 +6,14 @@ import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { agentLabels, etcdSnapshotSchedules, etcdSnapshots, snapshotJobName } from '../../api/names.ts';
 import {
   agentContainer,
+  agentJob,
   agentPodSpec,
-  attempts,
   locationFiles,
   type Mounted,
   secretFiles,
   together,
 } from '../../domain/agent-pod.ts';
-import { keyOf, MOUNTS, placeOf, type SnapshotTask } from '../../domain/agent-task.ts';
+import { keyOf, MOUNTS, placeOf, type SnapshotTask, storedFormOf } from '../../domain/agent-task.ts';
 import { controllerOf, identity, ownedBy } from '../../domain/ownership.ts';
 import {
   AGENT_ENDS_BEFORE_SECONDS,
@@ -40,7 +40,7 @@ export interface Taking {
 }
 
 function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
-  const { destination, compression, encryption } = object.spec;
+  const { destination } = object.spec;
   const owner = controllerOf(object);
   const { name = '', uid = '' } = cluster.metadata;
   return {
@@ -56,8 +56,7 @@ function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
     },
     to: placeOf(destination, MOUNTS.volume),
     prefix: keyOf(destination),
-    compression: compression === 'Zstd' ? 'zstd' : 'none',
-    encrypted: encryption !== undefined,
+    ...storedFormOf(object.spec),
     deadlineSeconds: deadlineSeconds(member) - AGENT_ENDS_BEFORE_SECONDS,
   };
 }
@@ -79,29 +78,17 @@ export function snapshotJob(taking: Taking): Job {
     locationFiles(destination, encryption, { mountPath: MOUNTS.volume, readOnly: false }),
     etcdFiles(sources),
   );
-  return {
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: {
-      name: snapshotJobName(name),
-      namespace,
-      labels,
-      ownerReferences: ownedBy(etcdSnapshots, object),
-    },
-    spec: {
-      ...attempts(AGENT),
-      activeDeadlineSeconds: deadlineSeconds(taking.member),
-      ttlSecondsAfterFinished: SNAPSHOT_JOB_KEPT_SECONDS,
-      podReplacementPolicy: 'Failed', // two agents at once would write the same object
-      template: {
-        metadata: { labels },
-        spec: agentPodSpec({
-          cluster: cluster.spec,
-          location: destination,
-          containers: [agentContainer({ name: AGENT, image, task: taskOf(taking), mounts: files.mounts })],
-          volumes: files.volumes,
-        }),
-      },
-    },
-  };
+  const spec = agentPodSpec({
+    cluster: cluster.spec,
+    location: destination,
+    containers: [agentContainer({ name: AGENT, image, task: taskOf(taking), mounts: files.mounts })],
+    volumes: files.volumes,
+  });
+  const ownerReferences = ownedBy(etcdSnapshots, object);
+  return agentJob({
+    metadata: { name: snapshotJobName(name), namespace, labels, ownerReferences },
+    seconds: deadlineSeconds(taking.member),
+    keptSeconds: SNAPSHOT_JOB_KEPT_SECONDS,
+    spec,
+  });
 }
