@@ -15,6 +15,7 @@ import type {
   Volume,
   VolumeMount,
 } from '../gen/kube.ts';
+import { present } from '../lib/present.ts';
 import { HOPELESS_EXIT } from './agent-result.ts';
 import { AGENT_RUNTIME } from './agent-runtime.ts';
 import { MOUNTS, TASK_VARIABLE, type Task } from './agent-task.ts';
@@ -170,17 +171,8 @@ export function agentBesideEtcd(container: {
 }
 
 /** Agents are scheduled where members may run, without anti-affinity. */
-export function agentPlacement(
-  spec: EtcdClusterSpec,
-): Pick<PodSpec, 'tolerations' | 'nodeSelector' | 'priorityClassName' | 'imagePullSecrets'> {
-  const { tolerations, nodeSelector, priorityClassName, imagePullSecrets } = spec;
-  return {
-    ...(tolerations && { tolerations }),
-    ...(nodeSelector && { nodeSelector }),
-    ...(priorityClassName !== undefined && { priorityClassName }),
-    ...(imagePullSecrets && { imagePullSecrets }),
-  };
-}
+const agentPlacement = ({ tolerations, nodeSelector, priorityClassName, imagePullSecrets }: EtcdClusterSpec) =>
+  present({ tolerations, nodeSelector, priorityClassName, imagePullSecrets });
 
 /** A Job that runs the agent in the first container of this Pod. */
 export function agentJob({ metadata, seconds, keptSeconds, spec }: AgentJob): Job {
@@ -216,17 +208,13 @@ export const agentPodSpec = (pod: {
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
   readonly volumes: readonly Volume[];
-}): PodSpec => {
-  const identity = serviceAccountOf(pod.location);
-  return {
-    restartPolicy: 'Never',
-    automountServiceAccountToken: false,
-    enableServiceLinks: false,
-    ...(identity !== undefined && { serviceAccountName: identity }),
-    ...agentPlacement(pod.cluster),
-    securityContext: agentSecurity,
-    ...(pod.initContainers && { initContainers: [...pod.initContainers] }),
-    containers: [...pod.containers],
-    volumes: [...pod.volumes],
-  };
-};
+}): PodSpec => ({
+  restartPolicy: 'Never',
+  automountServiceAccountToken: false,
+  enableServiceLinks: false,
+  ...present({ serviceAccountName: serviceAccountOf(pod.location), initContainers: pod.initContainers }),
+  ...agentPlacement(pod.cluster),
+  securityContext: agentSecurity,
+  containers: pod.containers,
+  volumes: pod.volumes,
+});

@@ -2,6 +2,7 @@
 import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
 import type { Retention } from '../api/etcd-snapshot-schedule.ts';
 import type { SnapshotLocation } from '../api/snapshot-location.ts';
+import { present } from '../lib/present.ts';
 
 /** The variable with the task as JSON. */
 export const TASK_VARIABLE = 'AGENT_TASK';
@@ -150,22 +151,21 @@ export function placeOf(location: SnapshotLocation, volume: string): Place {
       forcePathStyle: s3.forcePathStyle ?? false,
       credentials: credentials(s3.credentialsSecretRef),
       ca: s3.caSecretRef !== undefined,
-      ...(s3.serverSideEncryption && { serverSideEncryption: s3.serverSideEncryption }),
+      ...present({ serverSideEncryption: s3.serverSideEncryption }),
       checksums: s3.checksums === 'WhenSupported' ? 'whenSupported' : 'whenRequired',
     };
   if (gcs)
     return {
       kind: 'gcs',
       bucket: gcs.bucket,
-      ...(gcs.endpoint !== undefined && { endpoint: gcs.endpoint }),
+      ...present({ endpoint: gcs.endpoint }),
       credentials: credentials(gcs.credentialsSecretRef),
     };
   if (azure)
     return {
       kind: 'azure',
       container: azure.container,
-      ...(azure.account !== undefined && { account: azure.account }),
-      ...(azure.endpoint !== undefined && { endpoint: azure.endpoint }),
+      ...present({ account: azure.account, endpoint: azure.endpoint }),
       credentials: credentials(azure.credentialsSecretRef),
     };
   return { kind: 'pvc', root: volume };

@@ -5,6 +5,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type ClientHttp2Stream, constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, buildConnector } from 'undici';
+import { present } from '../lib/present.ts';
 import type { Identity } from './identity.ts';
 
 /** While the first connection is being made, other calls wait for it at most this long. */
@@ -92,12 +93,8 @@ function mend(message: unknown): void {
 
 export function unheard(): void {}
 
-export const tlsOptions = ({ ca, cert, key, serverName }: Identity) => ({
-  ...(ca && { ca }),
-  ...(cert && { cert }),
-  ...(key && { key }),
-  ...(serverName && { servername: serverName }),
-});
+export const tlsOptions = ({ ca, cert, key, serverName }: Identity) =>
+  present({ ca, cert, key, servername: serverName });
 
 const connector = (identity: Identity): buildConnector.connector =>
   buildConnector({ allowH2: true, timeout: 5_000, ...tlsOptions(identity) });

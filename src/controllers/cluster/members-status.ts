@@ -3,6 +3,7 @@ import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-stat
 import { messagesOnly } from '../../domain/conditions.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { READINESS_PROBED_WITHIN_MS } from '../../domain/timing.ts';
+import { present } from '../../lib/present.ts';
 import {
   type ClusterFacts,
   entriesOf,
@@ -69,12 +70,7 @@ function figures(m: MemberView, self: SelfReport, before: MemberEntry | undefine
 function lastFigures(m: MemberView, before: MemberEntry | undefined): Partial<MemberEntry> {
   if (!before || m.pod.is === 'absent' || !m.pod.ready) return {};
   const { version, alarms, databaseSize, quotaUsedPercent } = before;
-  return {
-    ...(version !== undefined && { version }),
-    ...(alarms && { alarms }),
-    ...(databaseSize !== undefined && { databaseSize }),
-    ...(quotaUsedPercent !== undefined && { quotaUsedPercent }),
-  };
+  return present({ version, alarms, databaseSize, quotaUsedPercent });
 }
 
 function statusOf(
@@ -88,9 +84,8 @@ function statusOf(
   const version = m.object.status?.version;
   return {
     name: m.object.metadata.name ?? '',
-    ...(id !== undefined && { id }),
+    ...present({ id, version }),
     role,
-    ...(version !== undefined && { version }),
     ...(m.self ? figures(m, m.self, before) : lastFigures(m, before)),
     since: before?.role === role ? (before.since ?? now) : now,
   };
@@ -161,8 +156,7 @@ export function membersStatus(o: ClusterFacts, now: string): MembersStatus {
   const [needed, healthy] = [quorumOf(voters), servingVoters(o)];
   return {
     ...(members.length > 0 && { members }),
-    ...(leader !== undefined && { leader }),
-    ...(version !== undefined && { version }),
+    ...present({ leader, version }),
     updatedMembers: o.members.filter((m) => isUpToDate(m, wanted(o))).length,
     ...(voters > 0 && { quorum: { needed, healthy, margin: healthy - needed } }),
   };

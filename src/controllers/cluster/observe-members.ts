@@ -10,6 +10,7 @@ import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
+import { present } from '../../lib/present.ts';
 import { evidence, isNotBeingDeleted, type MemberView, type PodView } from './observed.ts';
 import { restoreOf } from './restore.ts';
 
@@ -66,11 +67,10 @@ function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember)
   const container = containerStatuses?.find((c) => c.name === 'etcd');
   const running = container?.state?.running?.startedAt;
   const draining = drainingSince(pod.metadata.annotations);
-  const restore = restoreOf(pod);
   const [client, peer] = [mountIn(pod, 'client', cluster), mountIn(pod, 'peer', cluster)];
   return {
     is: 'present',
-    ...(pod.metadata.uid !== undefined && { uid: pod.metadata.uid }),
+    ...present({ uid: pod.metadata.uid, restore: restoreOf(pod) }),
     ...(pod.metadata.deletionTimestamp !== undefined && { terminating: true }),
     ready: isPodReady(pod),
     ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),
@@ -79,8 +79,7 @@ function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember)
     ...((container?.restartCount ?? 0) > 0 && { restarted: true }),
     maxLearners: maxLearnersOf(pod),
     ...(draining !== undefined && { drainingSince: Date.parse(draining) || 0 }),
-    ...(restore && { restore }),
-    ...((client || peer) && { tls: { ...(client && { client }), ...(peer && { peer }) } }),
+    ...((client || peer) && { tls: present({ client, peer }) }),
   };
 }
 

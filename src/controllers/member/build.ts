@@ -27,6 +27,7 @@ import { STATE_VARIABLE } from '../../domain/agent-task.ts';
 import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../../domain/member-address.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
 import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../../gen/kube.ts';
+import { present } from '../../lib/present.ts';
 import { INITIAL_CHECK, learnerFlags, readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';
 import { restoring } from './restore.ts';
@@ -174,11 +175,7 @@ const amounts = (map: Resources['limits']): Readonly<Record<string, string>> =>
 function resources(stated: Resources | undefined): ResourceRequirements {
   const { claims, limits, requests } = stated ?? {};
   if (!claims && !limits && !requests) return DEFAULT_RESOURCES;
-  return {
-    ...(claims && { claims }),
-    ...(limits && { limits: amounts(limits) }),
-    ...(requests && { requests: amounts(requests) }),
-  };
+  return present({ claims, limits: limits && amounts(limits), requests: requests && amounts(requests) });
 }
 
 const etcdContainer = (

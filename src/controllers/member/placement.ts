@@ -9,6 +9,7 @@ import type {
   PodSpec,
   TopologySpreadConstraint,
 } from '../../gen/kube.ts';
+import { present } from '../../lib/present.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
@@ -49,29 +50,11 @@ const securityContext = (member: EtcdMember): PodSecurityContext => ({
   seccompProfile: { type: 'RuntimeDefault' },
 });
 
-type Placement = Pick<
-  PodSpec,
-  | 'affinity'
-  | 'topologySpreadConstraints'
-  | 'tolerations'
-  | 'nodeSelector'
-  | 'priorityClassName'
-  | 'terminationGracePeriodSeconds'
-  | 'imagePullSecrets'
-  | 'securityContext'
->;
-
-export function placement(member: EtcdMember): Placement {
+export function placement(member: EtcdMember): Omit<PodSpec, 'containers'> {
   const { tolerations, nodeSelector, priorityClassName, terminationGracePeriodSeconds, imagePullSecrets } = member.spec;
-  const [near, over] = [affinity(member), topologySpreadConstraints(member)];
   return {
-    ...(near && { affinity: near }),
-    ...(over && { topologySpreadConstraints: over }),
-    ...(tolerations && { tolerations }),
-    ...(nodeSelector && { nodeSelector }),
-    ...(priorityClassName !== undefined && { priorityClassName }),
-    ...(terminationGracePeriodSeconds !== undefined && { terminationGracePeriodSeconds }),
-    ...(imagePullSecrets && { imagePullSecrets }),
+    ...present({ affinity: affinity(member), topologySpreadConstraints: topologySpreadConstraints(member) }),
+    ...present({ tolerations, nodeSelector, priorityClassName, terminationGracePeriodSeconds, imagePullSecrets }),
     securityContext: securityContext(member),
   };
 }

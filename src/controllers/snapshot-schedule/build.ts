@@ -29,6 +29,7 @@ import { identity, ownedBy } from '../../domain/ownership.ts';
 import { DRILL_DEADLINE_SECONDS, PRUNE_DEADLINE_SECONDS, SCHEDULE_JOB_KEPT_SECONDS } from '../../domain/timing.ts';
 import type { Job, PodSpec, ResourceRequirements } from '../../gen/kube.ts';
 import { hash32 } from '../../lib/hash.ts';
+import { present } from '../../lib/present.ts';
 
 /** etcd maps the whole database into memory. */
 const DRILL_RESOURCES: ResourceRequirements = {
@@ -54,12 +55,7 @@ export function scheduledSnapshot(schedule: EtcdSnapshotSchedule, slot: number):
       labels: labelsOf(schedule),
       ...belongingTo(schedule),
     },
-    spec: {
-      clusterRef,
-      destination,
-      ...(compression !== undefined && { compression }),
-      ...(encryption && { encryption }),
-    },
+    spec: { clusterRef, destination, ...present({ compression, encryption }) },
   };
 }
 

@@ -5,6 +5,7 @@ import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedul
 import { ABOUT_ANNOTATION } from '../../api/names.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { identity } from '../../domain/ownership.ts';
+import { present } from '../../lib/present.ts';
 import { iso } from '../../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';
 import { type JobResult, jobResultOf } from './job-result.ts';
@@ -132,7 +133,6 @@ function restored(o: Observed, facts: Pick<RunHistory, 'lastDrill' | 'lastRestor
   if (!lastDrill?.succeeded || lastRestored?.name === lastDrill.name) return {};
   const { name, time } = lastDrill;
   const run = o.runs.find((each) => identity(each).name === name);
-  const uri = run?.status?.artifact?.uri;
-  const known = { ...(run && { uid: identity(run).uid }), ...(uri !== undefined && { uri }) };
-  return { lastDrill, lastRestored: { name, time, ...known } };
+  const known = { uid: run && identity(run).uid, uri: run?.status?.artifact?.uri };
+  return { lastDrill, lastRestored: { name, time, ...present(known) } };
 }

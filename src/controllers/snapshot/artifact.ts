@@ -4,6 +4,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { Artifact, EtcdSnapshot, EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
 import type { Result } from '../../domain/agent-result.ts';
 import { keyOf, MOUNTS, objectKey, storedFormOf } from '../../domain/agent-task.ts';
+import { present } from '../../lib/present.ts';
 
 export type Reported =
   | { readonly is: 'artifact'; readonly artifact: Artifact }
@@ -57,8 +58,9 @@ export function artifactOf(
 function knownParts(reported: Artifact): Artifact {
   const { uri, sizeBytes, checksum, databaseBytes, revision, totalKeys, etcdVersion, clusterID, member } = reported;
   const { compression, encrypted, takenAt, durationMilliseconds } = reported;
-  const parts = { sizeBytes, checksum, databaseBytes, revision, totalKeys, etcdVersion, clusterID, member };
-  const more = { compression, encrypted, takenAt, durationMilliseconds };
-  const present = Object.entries({ ...parts, ...more }).filter(([, value]) => value !== undefined);
-  return { uri, ...Object.fromEntries(present) };
+  return {
+    uri,
+    ...present({ sizeBytes, checksum, databaseBytes, revision, totalKeys, etcdVersion, clusterID, member }),
+    ...present({ compression, encrypted, takenAt, durationMilliseconds }),
+  };
 }

@@ -4,6 +4,7 @@ import type { Artifact, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { FAILURES } from '../../domain/agent-result.ts';
 import { changedConditions, updateConditions } from '../../domain/conditions.ts';
 import { NOT_YET_SUPPORTED } from '../../domain/not-yet-supported.ts';
+import { present } from '../../lib/present.ts';
 import { iso } from '../../lib/time.ts';
 import type { Decision, EventRecord, Step } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
@@ -45,13 +46,12 @@ export const pending = (
 ): SnapshotDecision => ({
   message,
   becomes: { phase: 'Pending', reason },
-  ...(steps && { steps }),
-  ...(requeueAfterMs !== undefined && { requeueAfterMs }),
+  ...present({ steps, requeueAfterMs }),
 });
 export const running = (reason: string, message: string, requeueAfterMs?: number): SnapshotDecision => ({
   message,
   becomes: { phase: 'Started', reason },
-  ...(requeueAfterMs !== undefined && { requeueAfterMs }),
+  ...present({ requeueAfterMs }),
 });
 export const failed = (reason: FailedReason, message: string): SnapshotDecision => ({
   message,
@@ -69,9 +69,7 @@ export function statusOf(o: Observed, { message, becomes }: SnapshotDecision): E
   return {
     ...before,
     phase,
-    ...(startTime !== undefined && { startTime }),
-    ...(isOver && { completionTime: iso(o.now) }),
-    ...(artifact && { artifact }),
+    ...present({ startTime, artifact, completionTime: isOver ? iso(o.now) : undefined }),
     conditions: [...updateConditions(before.conditions, [ready], at, [NOT_YET_SUPPORTED])],
   };
 }
