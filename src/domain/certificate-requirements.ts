@@ -117,29 +117,17 @@ function requestedNeeds(
   cluster: string,
   { serverIssuerRef, operatorClientIssuerRef: issuer }: NonNullable<NonNullable<Tls['client']>['certManager']>,
 ): readonly CertificateRequirement[] {
-  const clients = (of: Requested['issuer']): readonly CertificateRequirement[] => [
+  const need = (role: CertificateRole, secret: string, certificate: string, by: Requested['issuer']) =>
+    ({ role, from: 'user', secret, requested: { certificate, issuer: by } }) as const;
+  const server = need('server', issuedServerName(cluster), serverRequestName(cluster), serverIssuerRef);
+  const clients = (by: Requested['issuer']): readonly CertificateRequirement[] => [
     {
-      role: 'operator',
-      from: 'user',
-      secret: operatorCertificateName(cluster),
+      ...need('operator', operatorCertificateName(cluster), operatorRequestName(cluster), by),
       mount: operatorMountName(cluster),
-      requested: { certificate: operatorRequestName(cluster), issuer: of },
     },
-    {
-      role: 'application',
-      from: 'user',
-      secret: applicationCertificateName(cluster),
-      requested: { certificate: applicationRequestName(cluster), issuer: of },
-    },
+    need('application', applicationCertificateName(cluster), applicationRequestName(cluster), by),
   ];
-  const server: CertificateRequirement = {
-    role: 'server',
-    from: 'user',
-    secret: issuedServerName(cluster),
-    mount: serverMountName(cluster),
-    requested: { certificate: serverRequestName(cluster), issuer: serverIssuerRef },
-  };
-  return [server, ...(issuer ? clients(issuer) : [])];
+  return [{ ...server, mount: serverMountName(cluster) }, ...(issuer ? clients(issuer) : [])];
 }
 
 function peerNeeds(

@@ -130,15 +130,7 @@ const MESSAGES: readonly (readonly [RegExp, EtcdErrorKind])[] = [
   [/already exist/, 'alreadyExists'],
 ];
 
-const NOT_CONNECTED = [
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-  'EHOSTDOWN',
-];
+const NOT_CONNECTED = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EHOSTDOWN|ETIMEDOUT)$/;
 const CUT = /^(ECONN|EPIPE$|ENET|ERR_STREAM_|ERR_HTTP2_)/;
 const TLS = /^(ERR_SSL_|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$|ERR_OSSL_|HOSTNAME_MISMATCH)/;
 
@@ -165,9 +157,7 @@ export function classify(error: unknown): EtcdError {
 
 function kindOf(known: ConnectError, message: string, codes: readonly string[]): EtcdErrorKind {
   if (codes.some((code) => TLS.test(code)) || /tlsv?1? alert|ERR_TLS|altname/i.test(message)) return 'tls';
-  if (codes.some((code) => NOT_CONNECTED.includes(code)) || /ECONNREFUSED|ENOTFOUND/.test(message))
-    return 'unreachable';
-  if (codes.includes('ETIMEDOUT')) return 'unreachable';
+  if (codes.some((code) => NOT_CONNECTED.test(code)) || /ECONNREFUSED|ENOTFOUND/.test(message)) return 'unreachable';
   const reset = message.startsWith('http/2 ') && known.code !== Code.Canceled;
   if (reset || codes.some((code) => CUT.test(code))) return 'disconnected';
   if (message.startsWith('grpc: received message larger than max')) return 'tooLarge'; // the request, not the response

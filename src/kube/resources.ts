@@ -13,31 +13,23 @@ import type {
 } from '../gen/kube.ts';
 import type { KubeObject, Resource } from './object.ts';
 
-const resource = <T extends KubeObject>(group: string, plural: string, kind: string): Resource<T> => ({
+const resource = <T extends KubeObject>(group: string, kind: string): Resource<T> => ({
   group,
   version: 'v1',
-  plural,
+  plural: `${kind.toLowerCase()}s`,
   kind,
 });
 
-export const pods = resource<Pod>('', 'pods', 'Pod');
-export const services = resource<Service>('', 'services', 'Service');
+export const pods = resource<Pod>('', 'Pod');
+export const services = resource<Service>('', 'Service');
 /** Read by name only: never listed, never watched. */
-export const secrets = resource<Secret>('', 'secrets', 'Secret');
-export const persistentVolumeClaims = resource<PersistentVolumeClaim>(
-  '',
-  'persistentvolumeclaims',
-  'PersistentVolumeClaim',
-);
+export const secrets = resource<Secret>('', 'Secret');
+export const persistentVolumeClaims = resource<PersistentVolumeClaim>('', 'PersistentVolumeClaim');
 /** Cluster-scoped. */
-export const persistentVolumes = resource<PersistentVolume>('', 'persistentvolumes', 'PersistentVolume');
+export const persistentVolumes = resource<PersistentVolume>('', 'PersistentVolume');
 /** Cluster-scoped. */
-export const nodes = resource<Node>('', 'nodes', 'Node');
-export const podDisruptionBudgets = resource<PodDisruptionBudget>(
-  'policy',
-  'poddisruptionbudgets',
-  'PodDisruptionBudget',
-);
-export const jobs = resource<Job>('batch', 'jobs', 'Job');
-export const leases = resource<Lease>('coordination.k8s.io', 'leases', 'Lease');
-export const events = resource<Event>('events.k8s.io', 'events', 'Event');
+export const nodes = resource<Node>('', 'Node');
+export const podDisruptionBudgets = resource<PodDisruptionBudget>('policy', 'PodDisruptionBudget');
+export const jobs = resource<Job>('batch', 'Job');
+export const leases = resource<Lease>('coordination.k8s.io', 'Lease');
+export const events = resource<Event>('events.k8s.io', 'Event');

@@ -111,11 +111,11 @@ const database = (options: Parameters<typeof pagesOf>[0] = {}): Buffer =>
 
 async function factsOf(bytes: Buffer, size = bytes.length) {
   let reads = 0;
-  const facts = await readFacts((into, position) => {
+  const read = (into: Buffer, _: number, length: number, position: number) => {
     if (++reads > 20_000) throw new Error('too many reads');
-    return Promise.resolve(bytes.copy(into, 0, position, Math.min(bytes.length, position + into.length)));
-  }, size);
-  return facts;
+    return Promise.resolve({ bytesRead: bytes.copy(into, 0, position, Math.min(bytes.length, position + length)) });
+  };
+  return readFacts({ read }, size);
 }
 
 const changed = (change: (bytes: Buffer) => void): Buffer => {

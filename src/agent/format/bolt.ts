@@ -15,9 +15,6 @@ export interface DatabaseFacts {
   readonly authFlagAt?: number;
 }
 
-/** Fills the buffer from this offset of the file; returns the number of bytes read. */
-export type ReadAt = (into: Uint8Array, position: number) => Promise<number>;
-
 const MAGIC = 0xed0cdaed;
 const FORMAT = 2;
 const PAGE_HEADER = 16;
@@ -40,6 +37,11 @@ const damaged = (what: string): AgentFailure =>
     'SnapshotDamaged',
     `the snapshot is not a database of etcd: ${what}. Restore another snapshot, or take a new one`,
   );
+
+/** The part of a FileHandle that is used. */
+interface ReadableFile {
+  read(into: Buffer, offset: number, length: number, position: number): Promise<{ readonly bytesRead: number }>;
+}
 
 /** The file, or an inline bucket: offsets outside of it do not exist. */
 interface Space {
@@ -68,11 +70,12 @@ function fnv64a(bytes: Uint8Array): bigint {
   return hash;
 }
 
-const spaceOf = (read: ReadAt, size: number): Space => ({
+const spaceOf = (file: ReadableFile, size: number): Space => ({
   at: async (position, length) => {
     if (position + length > size) throw damaged('it points beyond its end');
     const bytes = Buffer.alloc(length);
-    if ((await read(bytes, position)) !== length) throw damaged('it became shorter while it was read');
+    const { bytesRead } = await file.read(bytes, 0, length, position);
+    if (bytesRead !== length) throw damaged('it became shorter while it was read');
     return bytes;
   },
 });
@@ -218,8 +221,8 @@ function minorOf(found: Found | undefined, what: string): string | undefined {
 }
 
 /** `size` is that of the database, without the digest after it. */
-export async function readFacts(read: ReadAt, size: number): Promise<DatabaseFacts> {
-  const space = spaceOf(read, size);
+export async function readFacts(file: ReadableFile, size: number): Promise<DatabaseFacts> {
+  const space = spaceOf(file, size);
   const database = { space, meta: await newestMeta(space, size) };
   const auth = await valueOf(database, 'auth', 'authEnabled');
   const authEnabled = auth?.value.length === 1 && auth.value[0] === 1;

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Success } from '../../domain/agent-result.ts';
 import { type DrillTask, MOUNTS } from '../../domain/agent-task.ts';
-import { EtcdClient } from '../../etcd/client.ts';
+import { type Ask, EtcdClient } from '../../etcd/client.ts';
 import type { Result } from '../../etcd/errors.ts';
 import { AgentFailure } from '../failure.ts';
 import { readFacts } from '../format/bolt.ts';
@@ -17,7 +17,7 @@ import type { Manifest } from '../format/manifest.ts';
 import { mounted } from '../secrets.ts';
 import { lastLines } from './etcdutl.ts';
 import { fetchManifest, type Wanted, wantedBy } from './fetch.ts';
-import { restoreInto } from './restore.ts';
+import { restoreInto, type Target } from './restore.ts';
 
 /** For tests, which have no etcd image. */
 const PATH_VARIABLE = 'ETCD_PATH';
@@ -34,33 +34,21 @@ const MAX_OUTPUT = 64 * 1024;
 /** Loopback only. Tests, which run in parallel, use another address. */
 const ADDRESS_VARIABLE = 'DRILL_ADDRESS';
 
-interface Workspace {
-  /** Empty, or with the leftovers of an earlier attempt, all of which are removed. */
-  readonly folder: string;
-  readonly version: string;
-}
-
-interface Drilled {
-  readonly revision: number;
-  readonly totalKeys: number;
-  /** Not where the snapshot is compacted beyond the revision that the member reported. */
-  readonly hashCompared: boolean;
-}
+type Drilled = Pick<Extract<Success, { readonly task: 'drill' }>, 'revision' | 'totalKeys' | 'hashCompared'>;
 
 const failed = (message: string): AgentFailure =>
   new AgentFailure('DrillFailed', `${message}. Do not rely on this snapshot: take a new one, and find the cause`);
 
 export async function drill(task: DrillTask, signal: AbortSignal): Promise<Success> {
   const began = performance.now();
-  const room = { folder: mounted(MOUNTS.scratch), version: task.version };
-  const drilled = await drillIn(await wantedBy(task, signal), room);
+  const drilled = await drillIn(mounted(MOUNTS.scratch), await wantedBy(task, signal), task.version);
   return { ok: true, task: 'drill', ...drilled, durationMilliseconds: Math.round(performance.now() - began) };
 }
 
-async function drillIn(wanted: Wanted, room: Workspace): Promise<Drilled> {
-  const { version } = room;
+/** The folder may have the leftovers of an earlier attempt, which are removed. */
+async function drillIn(folder: string, wanted: Wanted, version: string): Promise<Drilled> {
   const address = process.env[ADDRESS_VARIABLE] ?? '127.0.0.1';
-  const dataDir = join(room.folder, 'data');
+  const dataDir = join(folder, 'data');
   await rm(dataDir, { recursive: true, force: true });
   const manifest = await fetchManifest(wanted);
   if (!manifest) throw failed(`${wanted.key} has no manifest, so there is nothing to compare it with`);
@@ -87,9 +75,7 @@ async function drillIn(wanted: Wanted, room: Workspace): Promise<Drilled> {
 async function disableAuth(path: string): Promise<void> {
   const file = await open(path, 'r+');
   try {
-    const read = async (into: Uint8Array, position: number) =>
-      (await file.read(into, 0, into.length, position)).bytesRead;
-    const { authFlagAt } = await readFacts(read, (await file.stat()).size);
+    const { authFlagAt } = await readFacts(file, (await file.stat()).size);
     if (authFlagAt !== undefined) await file.write(Buffer.of(0), 0, 1, authFlagAt);
   } finally {
     await file.close();
@@ -101,12 +87,7 @@ interface Etcd {
   stop(): Promise<void>;
 }
 
-function startEtcd(of: {
-  readonly dataDir: string;
-  readonly initialCluster: string;
-  readonly peerURL: string;
-  readonly endpoint: string;
-}): Etcd {
+function startEtcd(of: Pick<Target, 'dataDir' | 'initialCluster' | 'peerURL'> & { readonly endpoint: string }): Etcd {
   const program = process.env[PATH_VARIABLE] ?? USUAL;
   const child: ChildProcess = spawn(
     program,
@@ -186,11 +167,8 @@ async function compare(
   return { revision: Number(revision), totalKeys: Number(count), hashCompared };
 }
 
-async function compareHash(
-  client: EtcdClient,
-  ask: Parameters<EtcdClient['status']>[0],
-  taken: NonNullable<Manifest['hash']>,
-): Promise<boolean> {
+/** False where the snapshot is compacted beyond the revision that the member reported. */
+async function compareHash(client: EtcdClient, ask: Ask, taken: NonNullable<Manifest['hash']>): Promise<boolean> {
   const answer = await client.maintenance.hashKV(ask, BigInt(taken.revision));
   if (isCompacted(answer)) return false;
   const { hash, compactRevision } = must(answer, 'the hash of its keys');

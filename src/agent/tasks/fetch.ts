@@ -194,9 +194,7 @@ export async function fetchSnapshot(
     if (!right) throw damaged(`${key} does not match the digest at its end: it is corrupt`);
     if (manifest && (database.bytes !== manifest.database.sizeBytes || database.sha256() !== manifest.database.sha256))
       throw damaged(`${key} contains another database than its manifest describes`);
-    const read = async (into: Uint8Array, position: number) =>
-      (await file.read(into, 0, into.length, position)).bytesRead;
-    return { facts: await readFacts(read, database.bytes - DIGEST_BYTES), sizeBytes: database.bytes };
+    return { facts: await readFacts(file, database.bytes - DIGEST_BYTES), sizeBytes: database.bytes };
   } finally {
     await file.close();
   }

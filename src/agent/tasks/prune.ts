@@ -14,10 +14,7 @@ interface Snapshot extends Stored {
   readonly manifest: Manifest;
 }
 
-export interface Pruned {
-  readonly kept: number;
-  readonly removed: number;
-}
+type Pruned = Pick<Extract<Success, { readonly task: 'prune' }>, 'kept' | 'removed'>;
 
 /** The agent's task. */
 export async function runPrune(task: PruneTask, signal: AbortSignal): Promise<Success> {

@@ -3,7 +3,7 @@
  * killed at any point and run again finds either a complete directory or none: partial files have names that etcd does
  * not read, and the directory gets its final name last.
  */
-import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Success } from '../../domain/agent-result.ts';
 import { type RestoreTask, STATE_VARIABLE } from '../../domain/agent-task.ts';
@@ -28,15 +28,6 @@ export interface Restored {
 
 /** For the log of the container. */
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
-
-const isThere = (path: string): Promise<boolean> =>
-  lstat(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false;
-      throw error;
-    },
-  );
 
 async function removeLeftovers(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir))
@@ -84,7 +75,7 @@ export async function restore(task: RestoreTask, signal: AbortSignal): Promise<S
 export async function restoreInto(wanted: Wanted, target: Target): Promise<Restored> {
   const { dataDir } = target;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const there = await isThere(join(dataDir, MEMBER));
+  const there = (await readdir(dataDir)).includes(MEMBER);
   await removeLeftovers(dataDir);
   if (there) {
     log(`${dataDir} already has data: nothing to restore`);

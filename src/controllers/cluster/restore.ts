@@ -49,13 +49,10 @@ function placeOf(o: ClusterFacts): string {
   const source = sourceOf(o);
   if (!source) return '';
   const { s3, gcs, azure, pvc } = source;
-  const [where = ''] = [
-    ...(s3 ? [`s3://${s3.bucket}`] : []),
-    ...(gcs ? [`gs://${gcs.bucket}`] : []),
-    ...(azure ? [`container ${azure.container}`] : []),
-    ...(pvc ? [`volume ${pvc.claimName}`] : []),
-  ];
-  return `${where}/${keyOf(source)}`;
+  const key = keyOf(source);
+  if (s3) return `s3://${s3.bucket}/${key}`;
+  if (gcs) return `gs://${gcs.bucket}/${key}`;
+  return azure ? `container ${azure.container}/${key}` : `volume ${pvc?.claimName ?? ''}/${key}`;
 }
 
 /** Why a snapshot cannot be restored at all, or `undefined`: a cluster is never bootstrapped without the data that the spec asks for. */

@@ -18,12 +18,9 @@ import { restoreImpossible } from './restore.ts';
 
 /** Settings that this build does not support yet. They are accepted, and the cluster is not bootstrapped without them. */
 export function notYet(o: ClusterFacts): readonly NotYet[] {
-  const { annotations = {} } = o.cluster.metadata;
   const instead = isFormed(o) ? 'the cluster continues unchanged' : 'nothing is started';
-  const unsupported = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
-    asked ? [{ subject, message: `${what} is not supported by this build yet: ${instead}. ${remedy}` }] : [];
-  const recreate = 'Create the cluster without it, or wait for a later version of the operator';
-  return [...unsupported(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate)];
+  const message = `${PEER_AUTO_TLS_ANNOTATION} is not supported by this build yet: ${instead}. Create the cluster without it, or wait for a later version of the operator`;
+  return o.cluster.metadata.annotations?.[PEER_AUTO_TLS_ANNOTATION] === 'true' ? [{ subject: 'TLS', message }] : [];
 }
 
 /** Why the spec is not applied, and what a user can do about it. */

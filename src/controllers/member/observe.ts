@@ -12,10 +12,10 @@ import { ASK_TIMEOUT_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
 import type { Access, EtcdPort } from '../../etcd/client.ts';
 import { hexId } from '../../etcd/ids.ts';
-import type { Node, NodeSelectorRequirement, PersistentVolume, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
+import type { Node, NodeSelectorRequirement, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
-import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/object.ts';
-import { nodes, persistentVolumeClaims, persistentVolumes, pods } from '../../kube/resources.ts';
+import { type KubeObject, type Ref, refKey } from '../../kube/object.ts';
+import { persistentVolumes } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import type { Memory } from '../../runtime/plan.ts';
 import { isListed, type NodeView, type Observed, type PeersView, type SelfView } from './observed.ts';
@@ -44,10 +44,10 @@ export async function observe(
   if (!member) return undefined;
   const { namespace = '', name = '', uid = '' } = member.metadata;
   const [pod, volume] = await Promise.all([
-    getOrFetch(ports, ports.pods, pods, { namespace, name }, signal),
+    getOrFetch(ports, ports.pods, { namespace, name }, signal),
     member.spec.storage.medium === 'Memory'
       ? undefined
-      : getOrFetch(ports, ports.volumes, persistentVolumeClaims, { namespace, name: volumeClaimName(name) }, signal),
+      : getOrFetch(ports, ports.volumes, { namespace, name: volumeClaimName(name) }, signal),
   ]);
   const held = holding(pod, uid);
   const heldVolume = volumeOf(volume, uid);
@@ -82,12 +82,11 @@ export async function observe(
 
 /** The cache holds only labelled objects and may be stale: an object counts as deleted only after the API server returned 404. */
 const getOrFetch = async <T extends KubeObject>(
-  ports: MemberPorts,
+  { client }: MemberPorts,
   store: Store<T>,
-  resource: Resource<T>,
   ref: Ref,
   signal: AbortSignal,
-): Promise<T | undefined> => store.get(refKey(ref)) ?? (await ports.client.get(resource, ref, signal));
+): Promise<T | undefined> => store.get(refKey(ref)) ?? (await client.get(store.resource, ref, signal));
 
 /** A retained PVC has no owner reference: the garbage collector would delete it. An annotation names its member instead. */
 const volumeOf = (claim: PersistentVolumeClaim | undefined, uid: string): Holding<PersistentVolumeClaim> =>
@@ -117,7 +116,7 @@ async function nodeOfVolume(
 }
 
 async function nodeOf(ports: MemberPorts, name: string, signal: AbortSignal): Promise<NodeView> {
-  const node = await getOrFetch(ports, ports.nodes, nodes, { namespace: '', name }, signal);
+  const node = await getOrFetch(ports, ports.nodes, { namespace: '', name }, signal);
   if (!node) return { is: 'gone', name };
   const ready = node.status?.conditions?.find((c) => c.type === 'Ready');
   const outOfService = node.spec?.taints?.some((t) => t.key === OUT_OF_SERVICE) === true;
@@ -137,8 +136,7 @@ async function isOnNode(
 ): Promise<boolean> {
   const name = claim.spec?.volumeName;
   if (name === undefined) return false;
-  const resource: Resource<PersistentVolume> = persistentVolumes;
-  const volume = await ports.client.get(resource, { namespace: '', name }, signal);
+  const volume = await ports.client.get(persistentVolumes, { namespace: '', name }, signal);
   const others = [...ports.nodes.all()].filter(({ metadata }) => metadata.name !== lost);
   const isElsewhere = ({ key, values = [] }: NodeSelectorRequirement): boolean =>
     others.some(({ metadata }) => values.includes(metadata.labels?.[key] ?? ''));
@@ -165,8 +163,7 @@ async function ownCluster(
   const cached = ports.clusters.get(refKey(ref));
   const matters = cached?.status?.clusterID === undefined || member.spec.tls !== undefined;
   const doubtful = !cached || !isMemberOf(member, cached) || (idMatters && matters);
-  const resource: Resource<EtcdCluster> = etcdClusters;
-  const cluster = doubtful ? await ports.client.get(resource, ref, signal) : cached;
+  const cluster = doubtful ? await ports.client.get(ports.clusters.resource, ref, signal) : cached;
   return cluster && isMemberOf(member, cluster) ? cluster : undefined;
 }
 

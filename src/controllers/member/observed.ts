@@ -20,10 +20,7 @@ export type SelfView =
 export type PeersView =
   | { readonly is: 'none' }
   | { readonly is: 'unreachable'; readonly message: string }
-  | {
-      readonly is: 'answer';
-      readonly members: readonly PeerEntry[];
-    };
+  | { readonly is: 'answer'; readonly members: readonly PeerEntry[] };
 export interface PeerEntry {
   readonly id: string;
   readonly name: string;
@@ -101,13 +98,9 @@ export function conflicts(o: Observed): readonly string[] {
 }
 
 /** Spec fields that this build does not support: a Pod without them could be less secure than the spec asks for. */
-export function notYet(o: Observed): readonly NotYet[] {
-  const { tls } = o.member.spec;
-  const unsupported = (asked: boolean, subject: string, what: string): readonly NotYet[] =>
-    asked
-      ? [{ subject, message: `${what} is not supported by this build yet: no Pod is created for this member` }]
-      : [];
-  return unsupported(tls?.peerAutoTLS === true, 'TLS', 'tls.peerAutoTLS');
+export function notYet({ member }: Observed): readonly NotYet[] {
+  const message = 'tls.peerAutoTLS is not supported by this build yet: no Pod is created for this member';
+  return member.spec.tls?.peerAutoTLS === true ? [{ subject: 'TLS', message }] : [];
 }
 
 /** Why a seed cannot restore its snapshot: without the restore it would bootstrap an empty cluster. */

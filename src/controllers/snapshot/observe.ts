@@ -14,7 +14,7 @@ import { askMember } from '../../etcd/ask-member.ts';
 import type { EtcdPort } from '../../etcd/client.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
-import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/object.ts';
+import { refKey } from '../../kube/object.ts';
 import { jobs, persistentVolumeClaims, secrets } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
@@ -93,14 +93,6 @@ const isLeaving = (job: Job, snapshot: string): boolean => {
   );
 };
 
-/** An earlier operator accepted references with an empty name: a GET without a name would be a LIST. */
-const read = async <T extends KubeObject>(
-  client: Client,
-  resource: Resource<T>,
-  ref: Ref,
-  signal: AbortSignal,
-): Promise<T | undefined> => (ref.name === '' ? undefined : client.get(resource, ref, signal));
-
 type BeforeStart = Pick<Observed, 'cluster' | 'lacks' | 'sources' | 'members' | 'unreachableSince'>;
 
 async function beforeStart(
@@ -112,7 +104,9 @@ async function beforeStart(
 ): Promise<BeforeStart> {
   const { namespace } = identity(object);
   const ref = { namespace, name: clusterNameOf(object) };
-  const cluster = ports.clusters.get(refKey(ref)) ?? (await read(ports.client, ports.clusters.resource, ref, signal));
+  // An earlier operator accepted references with an empty name: a GET without a name would be a LIST.
+  const read = ref.name === '' ? undefined : () => ports.client.get(ports.clusters.resource, ref, signal);
+  const cluster = ports.clusters.get(refKey(ref)) ?? (await read?.());
   const nothing = { cluster, lacks: [], sources: {}, members: [] };
   if (!cluster || cluster.spec.replicas === 0) return nothing;
   const lacks = await lacksOf(ports, object, signal);
