@@ -36,7 +36,7 @@ export async function measure(progress: Progress): Promise<readonly Figure[]> {
     await cluster.load([await etcdImageArchive('3.6')]);
     await installOperator(cluster, await operatorImage());
     await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }]);
-    const source = identityFromKubeconfig({ files: [cluster.kubeconfig], monotonic: () => performance.now() });
+    const source = identityFromKubeconfig(cluster.kubeconfig, {}, () => performance.now());
     const client = new HttpClient(new Transport(source));
     try {
       return await compare(new Stage(client), progress);

@@ -16,7 +16,7 @@ const [kubeconfig = '', milliseconds = '0'] = process.argv.slice(2);
 const SAMPLES = 10;
 const OBJECTS = 50;
 const stop = new AbortController();
-const source = identityFromKubeconfig({ files: [kubeconfig], monotonic: () => performance.now() });
+const source = identityFromKubeconfig(kubeconfig, {}, () => performance.now());
 const client = new HttpClient(new Transport(source));
 const store = new Store(configMaps, [], ['soak']);
 let passes = 0;

@@ -10,7 +10,7 @@ const AT_ONCE = 8;
 const WARM_UP = 100;
 
 async function ours(): Promise<() => Promise<unknown>> {
-  const source = identityFromKubeconfig({ files: [kubeconfig], monotonic: () => performance.now() });
+  const source = identityFromKubeconfig(kubeconfig, {}, () => performance.now());
   const client = new HttpClient(new Transport(source));
   return () => client.get(pods, ref);
 }

@@ -8,7 +8,7 @@ import { Transport } from '../../src/kube/transport.ts';
 import { watch } from '../../src/kube/watcher.ts';
 
 const [kubeconfig = '', selector = ''] = process.argv.slice(2);
-const source = identityFromKubeconfig({ files: [kubeconfig], monotonic: () => performance.now() });
+const source = identityFromKubeconfig(kubeconfig, {}, () => performance.now());
 const client = new HttpClient(new Transport(source));
 await client.transport.json('/version');
 const heap = (): number => {

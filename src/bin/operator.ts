@@ -85,7 +85,7 @@ function connectEtcd({ registry }: Metrics): EtcdClient {
 function connect(flags: Flags, metrics: Metrics, heartbeat: ApiServerHeartbeat): HttpClient {
   const monotonic = (): number => clock.monotonic();
   const source = flags.kubeconfig
-    ? identityFromKubeconfig({ files: [flags.kubeconfig], env: process.env, monotonic })
+    ? identityFromKubeconfig(flags.kubeconfig, process.env, monotonic)
     : identityFromPod(process.env, monotonic);
   const onCall = ({ verb, resource, code, ms }: CallReport): void => {
     if (code > 0) heartbeat.responded();

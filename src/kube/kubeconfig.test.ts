@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { identityFromKubeconfig, identityFromPod, kubeconfigFiles, readKubeconfig } from './kubeconfig.ts';
+import { identityFromKubeconfig, identityFromPod, readKubeconfig } from './kubeconfig.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -51,7 +51,7 @@ describe('a kubeconfig with', () => {
   ])('%s', async (_what, cluster, user, identity) => {
     for (const name of ['ca.crt', 'c.crt', 'c.key']) write(name, `in ${name}`);
     write('token', 'in token\n');
-    const read = await readKubeconfig([write('config', config(cluster, user))]);
+    const read = await readKubeconfig(write('config', config(cluster, user)));
     expect(read).toEqual({ server: 'https://api:6443', namespace: 'here', ...identity });
   });
 
@@ -64,7 +64,7 @@ describe('a kubeconfig with', () => {
   ])(
     '%s is refused: to ignore it would use another identity or an unverified server',
     async (_what, cluster, user, sentence) => {
-      await expect(readKubeconfig([write('config', config(cluster, user))])).rejects.toThrow(sentence);
+      await expect(readKubeconfig(write('config', config(cluster, user)))).rejects.toThrow(sentence);
     },
   );
 
@@ -78,32 +78,11 @@ describe('a kubeconfig with', () => {
     ],
     ['an empty file', '', 'has no context'],
   ])('%s is an error that names the problem', async (_what, content, sentence) => {
-    await expect(readKubeconfig([write('config', content)])).rejects.toThrow(sentence);
+    await expect(readKubeconfig(write('config', content))).rejects.toThrow(sentence);
   });
 
   test('a missing file is an error that names the file', async () => {
-    await expect(readKubeconfig([join(folder, 'nothing')])).rejects.toThrow('cannot read the kubeconfig');
-  });
-});
-
-describe('several files', () => {
-  test('are those in KUBECONFIG, or ~/.kube/config', () => {
-    expect(kubeconfigFiles({ KUBECONFIG: ['/a', '', '/b'].join(delimiter) }, '/home/me')).toEqual(['/a', '/b']);
-    expect(kubeconfigFiles({}, '/home/me')).toEqual(['/home/me/.kube/config']);
-  });
-
-  test('are merged: the first definition wins, and a missing file is skipped', async () => {
-    const one = write('one', { 'current-context': 'c', users: [{ name: 'u', user: { token: 'first' } }] });
-    const two = write('two', config({}, { token: 'second' }, { 'current-context': 'other' }));
-    expect(await readKubeconfig([one, join(folder, 'missing'), two])).toMatchObject({
-      server: 'https://api:6443',
-      token: 'first',
-    });
-  });
-
-  test('a context can be chosen', async () => {
-    const path = write('config', config({}, {}, { 'current-context': 'nothing' }));
-    expect(await readKubeconfig([path], 'c')).toMatchObject({ server: 'https://api:6443' });
+    await expect(readKubeconfig(join(folder, 'nothing'))).rejects.toThrow('cannot read the kubeconfig');
   });
 });
 
@@ -115,7 +94,7 @@ describe('a credential plugin', () => {
     ) && write('plugin', `#!/bin/sh\n${script}\n`);
   const answer = (status: object, apiVersion = 'client.authentication.k8s.io/v1') =>
     `cat <<END\n${JSON.stringify({ apiVersion, kind: 'ExecCredential', status })}\nEND`;
-  const read = () => readKubeconfig([join(folder, 'config')], undefined, { PATH: process.env['PATH'] });
+  const read = () => readKubeconfig(join(folder, 'config'), { PATH: process.env['PATH'] });
 
   test('issues a token with its expiry', async () => {
     plugin(answer({ token: 'T', expirationTimestamp: '2026-01-01T00:00:00Z' }));
@@ -161,7 +140,7 @@ describe('a credential plugin', () => {
   test('runs once while its credential is valid, and again when the API server refuses that', async () => {
     plugin(`echo x >> "${join(folder, 'runs')}"\n${answer({ token: 'T' })}`);
     let time = 0;
-    const source = identityFromKubeconfig({ files: [join(folder, 'config')], env: process.env, monotonic: () => time });
+    const source = identityFromKubeconfig(join(folder, 'config'), process.env, () => time);
     await Promise.all([source(), source()]);
     time = 3_600_000;
     await source();

@@ -1,6 +1,6 @@
-/** The API server's address and credentials: from kubeconfig files, or from inside a Pod. */
+/** The API server's address and credentials: from a kubeconfig file, or from inside a Pod. */
 import { readFile } from 'node:fs/promises';
-import { delimiter, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { type ExecEntry, execIdentity } from './exec-credential.ts';
 import { type Identity, type IdentitySource, rereading } from './identity.ts';
@@ -30,7 +30,7 @@ interface ContextEntry {
   readonly user?: string;
   readonly namespace?: string;
 }
-interface KubeconfigFile {
+export interface Kubeconfig {
   readonly 'current-context'?: string;
   readonly contexts?: readonly { readonly name: string; readonly context: ContextEntry }[] | null;
   readonly clusters?: readonly { readonly name: string; readonly cluster: ClusterEntry }[] | null;
@@ -39,52 +39,8 @@ interface KubeconfigFile {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** An entry and the folder that its relative paths are resolved against. */
-interface Placed<T> {
-  readonly entry: T;
-  readonly folder: string;
-}
-
-interface Merged {
-  readonly files: string;
-  readonly current: string;
-  readonly contexts: ReadonlyMap<string, Placed<ContextEntry>>;
-  readonly clusters: ReadonlyMap<string, Placed<ClusterEntry>>;
-  readonly users: ReadonlyMap<string, Placed<UserEntry>>;
-}
-
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const decode = (data: string): string => Buffer.from(data, 'base64').toString('utf8');
-
-/** The files that kubectl would read: those in KUBECONFIG, else ~/.kube/config. */
-export function kubeconfigFiles(env: Env, home: string): readonly string[] {
-  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
-  return listed.length > 0 ? listed : [join(home, '.kube', 'config')];
-}
-
-/** Merges as kubectl does: the first file that defines a name wins. A missing file is skipped if there are several. */
-async function merge(files: readonly string[]): Promise<Merged> {
-  const contexts = new Map<string, Placed<ContextEntry>>();
-  const clusters = new Map<string, Placed<ClusterEntry>>();
-  const users = new Map<string, Placed<UserEntry>>();
-  let current = '';
-  for (const path of files) {
-    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' && files.length > 1) return '';
-      throw new Error(`cannot read the kubeconfig ${path}: ${error.message}`, { cause: error });
-    });
-    const file = (parse(text) ?? {}) as KubeconfigFile;
-    const folder = dirname(resolve(path));
-    current ||= file['current-context'] ?? '';
-    const put = <T>(map: Map<string, Placed<T>>, name: string, entry: T): void => {
-      if (!map.has(name)) map.set(name, { entry, folder });
-    };
-    for (const { name, context } of file.contexts ?? []) put(contexts, name, context);
-    for (const { name, cluster } of file.clusters ?? []) put(clusters, name, cluster);
-    for (const { name, user } of file.users ?? []) put(users, name, user);
-  }
-  return { files: files.join(', '), current, contexts, clusters, users };
-}
 
 const text = async (data: string | undefined, file: string | undefined, folder: string): Promise<string | undefined> =>
   data ? decode(data) : file ? readFile(resolve(folder, file), 'utf8') : undefined;
@@ -93,7 +49,7 @@ const text = async (data: string | undefined, file: string | undefined, folder: 
  * Unsupported settings are refused: to ignore them would authenticate as another user, or skip verification of the API
  * server.
  */
-function refuseUnsupported(cluster: ClusterEntry, user: UserEntry, files: string): void {
+function refuseUnsupported(cluster: ClusterEntry, user: UserEntry, path: string): void {
   const refused: readonly (readonly [boolean, string])[] = [
     [cluster['insecure-skip-tls-verify'] === true, 'insecure-skip-tls-verify: give the certificate-authority instead'],
     [cluster['proxy-url'] !== undefined, 'proxy-url: reach the API server without a proxy'],
@@ -102,44 +58,50 @@ function refuseUnsupported(cluster: ClusterEntry, user: UserEntry, files: string
     [user.username !== undefined, 'username: use a token or a certificate instead'],
   ];
   for (const [is, what] of refused)
-    if (is) throw new Error(`${files} uses something that is not supported here, ${what}`);
+    if (is) throw new Error(`${path} uses something that is not supported here, ${what}`);
 }
 
-/** Reads the files as kubectl does. Relative paths are relative to the file that contains them. */
-export async function readKubeconfig(files: readonly string[], contextName?: string, env: Env = {}): Promise<Identity> {
-  const merged = await merge(files);
-  const name = contextName ?? merged.current;
-  const context = merged.contexts.get(name)?.entry;
+/** Reads a file as kubectl does. Relative paths are relative to it. */
+export async function readKubeconfig(path: string, env: Env = {}): Promise<Identity> {
+  const content = await readFile(path, 'utf8').catch((error: Error) => {
+    throw new Error(`cannot read the kubeconfig ${path}: ${error.message}`, { cause: error });
+  });
+  return identityIn((parse(content) ?? {}) as Kubeconfig, path, env);
+}
+
+/** The identity of the current context. `path`: of the file, for relative paths and messages. */
+export async function identityIn(config: Kubeconfig, path: string, env: Env): Promise<Identity> {
+  const folder = dirname(resolve(path));
+  const current = config['current-context'] ?? '';
+  const context = config.contexts?.find(({ name }) => name === current)?.context;
   if (!context)
-    throw new Error(`${merged.files} has no context called ${JSON.stringify(name)}: set current-context or name one`);
-  const cluster = merged.clusters.get(context.cluster ?? '');
-  if (!cluster?.entry.server)
-    throw new Error(`${merged.files} has no server for the cluster ${JSON.stringify(context.cluster ?? '')}`);
-  const user = merged.users.get(context.user ?? '') ?? { entry: {}, folder: '' };
-  refuseUnsupported(cluster.entry, user.entry, merged.files);
-  const ca = await text(
-    cluster.entry['certificate-authority-data'],
-    cluster.entry['certificate-authority'],
-    cluster.folder,
-  );
+    throw new Error(`${path} has no context called ${JSON.stringify(current)}: set current-context or name one`);
+  const cluster = config.clusters?.find(({ name }) => name === context.cluster)?.cluster;
+  if (!cluster?.server)
+    throw new Error(`${path} has no server for the cluster ${JSON.stringify(context.cluster ?? '')}`);
+  const user = config.users?.find(({ name }) => name === context.user)?.user ?? {};
+  refuseUnsupported(cluster, user, path);
+  const ca = await text(cluster['certificate-authority-data'], cluster['certificate-authority'], folder);
   const reach = {
-    server: cluster.entry.server.replace(/\/+$/, ''),
+    server: cluster.server.replace(/\/+$/, ''),
     ...(ca !== undefined && { ca }),
-    ...(cluster.entry['tls-server-name'] && { serverName: cluster.entry['tls-server-name'] }),
+    ...(cluster['tls-server-name'] && { serverName: cluster['tls-server-name'] }),
     ...(context.namespace && { namespace: context.namespace }),
   };
-  const { exec } = user.entry;
-  if (exec) return { ...reach, ...(await execIdentity(exec, { env, folder: user.folder, cluster: reach })) };
-  return { ...reach, ...(await credentials(user)) };
+  const { exec } = user;
+  return {
+    ...reach,
+    ...(await (exec ? execIdentity(exec, { env, folder, cluster: reach }) : credentials(user, folder))),
+  };
 }
 
-async function credentials({ entry, folder }: Placed<UserEntry>): Promise<Partial<Identity>> {
+async function credentials(user: UserEntry, folder: string): Promise<Partial<Identity>> {
   const [cert, key, tokenText] = await Promise.all([
-    text(entry['client-certificate-data'], entry['client-certificate'], folder),
-    text(entry['client-key-data'], entry['client-key'], folder),
-    text(undefined, entry.tokenFile, folder),
+    text(user['client-certificate-data'], user['client-certificate'], folder),
+    text(user['client-key-data'], user['client-key'], folder),
+    text(undefined, user.tokenFile, folder),
   ]);
-  const token = tokenText?.trim() ?? entry.token; // tokenFile takes precedence over token: it can be rotated
+  const token = tokenText?.trim() ?? user.token; // tokenFile takes precedence over token: it can be rotated
   return { ...(cert !== undefined && { cert }), ...(key !== undefined && { key }), ...(token && { token }) };
 }
 
@@ -154,15 +116,8 @@ async function readServiceAccount(env: Env, folder: string): Promise<Identity> {
   return { server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`, token: token.trim(), ca };
 }
 
-export interface KubeconfigOptions {
-  readonly files: readonly string[];
-  readonly context?: string;
-  readonly env?: Env;
-  readonly monotonic: () => number;
-}
-
-export const identityFromKubeconfig = ({ files, context, env, monotonic }: KubeconfigOptions): IdentitySource =>
-  rereading(() => readKubeconfig(files, context, env), monotonic);
+export const identityFromKubeconfig = (path: string, env: Env, monotonic: () => number): IdentitySource =>
+  rereading(() => readKubeconfig(path, env), monotonic);
 
 export const identityFromPod = (env: Env, monotonic: () => number, folder = SERVICE_ACCOUNT): IdentitySource =>
   rereading(() => readServiceAccount(env, folder), monotonic);

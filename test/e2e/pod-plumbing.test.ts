@@ -16,7 +16,7 @@ test('a member is reached from outside through a forwarded port, and its log can
   const [pod] = await tenant.list('pods');
   const ref = { namespace: tenant.namespace, name: pod?.metadata.name ?? '' };
   const monotonic = (): number => performance.now();
-  const transport = new Transport(identityFromKubeconfig({ files: [tenant.cluster.kubeconfig], env: {}, monotonic }));
+  const transport = new Transport(identityFromKubeconfig(tenant.cluster.kubeconfig, {}, monotonic));
   const etcd = new UserClient(monotonic);
   const abort = new AbortController();
   onTestFinished(async () => {

@@ -52,7 +52,7 @@ class KubeReader {
   readonly #client: HttpClient;
   constructor(kubeconfig: string) {
     const monotonic = (): number => performance.now();
-    this.#client = new HttpClient(new Transport(identityFromKubeconfig({ files: [kubeconfig], env: {}, monotonic })));
+    this.#client = new HttpClient(new Transport(identityFromKubeconfig(kubeconfig, {}, monotonic)));
   }
 
   async list(kind: string, namespace: string, labels: readonly string[]): Promise<readonly KubeObject[]> {
