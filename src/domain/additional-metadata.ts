@@ -19,14 +19,14 @@ const ON_VOLUMES = [/^volume\.([^/]+\.)?kubernetes\.io\//, /^pv\.kubernetes\.io\
 const without = (entries: Entries, patterns: readonly RegExp[]): Entries =>
   Object.fromEntries(Object.entries(entries).filter(([key]) => !patterns.some((p) => p.test(key))));
 
-/** The operator's labels win over the user's. */
+/** The operator's labels and annotations win over the user's. */
 export function metadataWith(
   additional: AdditionalMetadata | undefined,
   labels: Entries,
-  on: 'volume' | 'other' = 'other',
+  { annotations: own = {}, on = 'other' }: { readonly annotations?: Entries; readonly on?: 'volume' | 'other' } = {},
 ): { readonly labels: Entries; readonly annotations?: Entries } {
   const dropped = on === 'volume' ? [...ON_PODS, ...ON_VOLUMES] : ON_PODS;
-  const annotations = without(withoutOurs(additional?.annotations), dropped);
+  const annotations = { ...without(withoutOurs(additional?.annotations), dropped), ...own };
   return {
     labels: { ...withoutOurs(additional?.labels), ...labels },
     ...(Object.keys(annotations).length > 0 && { annotations }),

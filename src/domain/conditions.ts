@@ -10,6 +10,15 @@ export const NO_OPERATOR_IMAGE =
 /** The new value of a condition; `lastTransitionTime` is derived from the previous one. */
 export type ConditionUpdate = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
+export const conditionOf =
+  (type: string) =>
+  (status: Condition['status'], reason: string, message: string): ConditionUpdate => ({
+    type,
+    status,
+    reason,
+    message,
+  });
+
 export const findCondition = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
   conditions?.find((c) => c.type === type);
 

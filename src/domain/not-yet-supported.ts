@@ -1,5 +1,5 @@
 /** API fields that this build does not support yet: accepted, not acted on, and reported in a condition. */
-import type { ConditionUpdate } from './conditions.ts';
+import { type ConditionUpdate, conditionOf } from './conditions.ts';
 
 export const NOT_YET_SUPPORTED = 'NotYetSupported';
 
@@ -15,12 +15,6 @@ export interface NotYet {
 export function notYetConditions(asked: readonly NotYet[]): readonly ConditionUpdate[] {
   const [first, ...others] = asked;
   if (!first) return [];
-  return [
-    {
-      type: NOT_YET_SUPPORTED,
-      status: 'True',
-      reason: others.length === 0 ? first.subject : 'SeveralFields',
-      message: asked.map((a) => a.message).join('; '),
-    },
-  ];
+  const reason = others.length === 0 ? first.subject : 'SeveralFields';
+  return [conditionOf(NOT_YET_SUPPORTED)('True', reason, asked.map(({ message }) => message).join('; '))];
 }

@@ -6,8 +6,7 @@ export type Role = 'server' | 'peer' | 'operator' | 'application';
 type What =
   | { readonly is: 'secretMissing' }
   | { readonly is: 'secretForeign'; readonly owner: string }
-  | { readonly is: 'keyMissing'; readonly key: string }
-  | { readonly is: 'notPem'; readonly key: string }
+  | { readonly is: 'keyMissing' | 'notPem'; readonly key: string }
   | { readonly is: 'tooMany'; readonly key: string; readonly most: number }
   /** The whole value of the key, or one certificate in it; in bytes. */
   | {
@@ -29,9 +28,7 @@ type What =
   | { readonly is: 'usageMissing'; readonly usage: Usage }
   /** etcd's own gateway from HTTP to gRPC connects with the server certificate. */
   | { readonly is: 'gatewayUsageMissing' }
-  | { readonly is: 'expired'; readonly key: string; readonly at: string }
-  | { readonly is: 'notYetValid'; readonly key: string; readonly at: string }
-  | { readonly is: 'expiresSoon'; readonly key: string; readonly at: string }
+  | { readonly is: 'expired' | 'notYetValid' | 'expiresSoon'; readonly key: string; readonly at: string }
   /** The Secret that members mount was deleted, and the user's certificate is now from a CA that they do not trust yet. */
   | { readonly is: 'caChanged' }
   /** No Secret has the recorded CA bundle any more. */

@@ -1,4 +1,5 @@
 /** What a reconcile decided: plain data, built by pure functions, executed by `execute`. */
+import type { EventText as EventRecord } from '../kube/event-ledger.ts';
 
 /** An object as the cache had it. The API server refuses a step on it when the uid, or the resourceVersion, has changed. */
 export interface ObjectRef {
@@ -89,11 +90,7 @@ export const NO_MEMORY: Memory = { failures: [], unconfirmed: [] };
 export const failureMessage = (failures: readonly Failure[]): string | undefined =>
   failures.length === 0 ? undefined : [...new Set(failures.map(({ message }) => message))].join('; ');
 
-export interface EventRecord {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly note: string;
-}
+export type { EventRecord };
 
 /** What one rule decided; `undefined` instead of it means that the rule does not apply. */
 export interface Decision<Status extends object, Call extends NamedCall = never> {

@@ -136,13 +136,8 @@ function manifestOf(
   { snapshot: { namespace, name, uid }, cluster, schedule, from, compression }: SnapshotTask,
   { clusterId, reported }: Facts,
   stream: SnapshotStream,
-  stored: Stored & {
-    readonly hash?: Manifest['hash'];
-    readonly key: string;
-    readonly sealing: SealKey | undefined;
-    readonly takenAt: string;
-    readonly durationMs: number;
-  },
+  stored: Stored &
+    Pick<Manifest, 'hash' | 'takenAt' | 'durationMs'> & { readonly key: string; readonly sealing: SealKey | undefined },
 ): Manifest {
   const { hash, sealing, takenAt, durationMs } = stored;
   const storageVersion = reported.storageVersion ?? stream.storageVersion;

@@ -1,11 +1,12 @@
 /** The condition BackupFresh: the age of the newest backup against the strictest recovery point of the schedules of the cluster. */
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
-import type { ConditionUpdate } from '../../domain/conditions.ts';
+import { type ConditionUpdate, conditionOf } from '../../domain/conditions.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { iso } from '../../lib/time.ts';
 import type { ClusterFacts } from './observed.ts';
 
 export const BACKUP_FRESH = 'BackupFresh';
+const backupFresh = conditionOf(BACKUP_FRESH);
 
 interface Demand {
   readonly schedule: string;
@@ -43,26 +44,14 @@ export function backupConditions(o: ClusterFacts): readonly ConditionUpdate[] {
   const found = freshness(o);
   if (!found) return [];
   const { schedule, recoveryPoint, newest, staleAt } = found;
-  const condition = (
-    status: ConditionUpdate['status'],
-    reason: string,
-    message: string,
-  ): readonly ConditionUpdate[] => [{ type: BACKUP_FRESH, status, reason, message }];
   const point = `the recovery point of ${recoveryPoint} in EtcdSnapshotSchedule ${schedule}`;
+  const wait = `there is no backup yet, and ${point} has not passed since the schedule or the cluster was created`;
+  const noneYet = backupFresh('Unknown', 'NoBackupYet', wait);
   if (o.now < staleAt)
-    return newest === undefined
-      ? condition(
-          'Unknown',
-          'NoBackupYet',
-          `there is no backup yet, and ${point} has not passed since the schedule or the cluster was created`,
-        )
-      : condition('True', 'Fresh', `the newest backup is within ${point}`);
+    return [newest === undefined ? noneYet : backupFresh('True', 'Fresh', `the newest backup is within ${point}`)];
   const age = newest === undefined ? 'there is no backup' : `the newest backup is from ${iso(newest)}`;
-  return condition(
-    'False',
-    'BackupTooOld',
-    `${age}, which exceeds ${point}: see its status for why no backup was stored since`,
-  );
+  const message = `${age}, which exceeds ${point}: see its status for why no backup was stored since`;
+  return [backupFresh('False', 'BackupTooOld', message)];
 }
 
 /** When the newest backup becomes too old. */

@@ -211,13 +211,8 @@ function member(cluster: EtcdCluster, name: string, target: Target, token: strin
 /** The member that bootstraps the cluster. The operator chooses its name, so its peer URL is known at creation. */
 export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
-  const seed = member(
-    cluster,
-    name,
-    target,
-    token,
-    `${name}=${peerURL(name, clusterName, namespace, peerScheme(cluster))}`,
-  );
+  const initialCluster = `${name}=${peerURL(name, clusterName, namespace, peerScheme(cluster))}`;
+  const seed = member(cluster, name, target, token, initialCluster);
   const restore = cluster.spec.bootstrap?.restore;
   return { ...seed, spec: { ...seed.spec, bootstrap: true, ...(restore && { restore }) } };
 }

@@ -1,5 +1,5 @@
 /** Whether the objects that the operator manages beside the members are as it wrote them. */
-import type { ConditionUpdate } from '../../domain/conditions.ts';
+import { type ConditionUpdate, conditionOf } from '../../domain/conditions.ts';
 import type { Failure, UpkeepTask } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
 import { isFormed, type Observed } from './observed.ts';
@@ -33,14 +33,8 @@ export function inSyncConditions(o: Observed, tasks: Tasks): readonly ConditionU
   const [first] = failures;
   if (!first) return [];
   const message = [...new Set(failures.map((failure) => `${failure.target}: ${failure.message}`))].join('; ');
-  return [
-    {
-      type: MANAGED_OBJECTS_IN_SYNC,
-      status: 'False',
-      reason: first.reason,
-      message: `${message}. The operator tries again at growing intervals; members are repaired meanwhile`,
-    },
-  ];
+  const remedy = 'The operator tries again at growing intervals; members are repaired meanwhile';
+  return [conditionOf(MANAGED_OBJECTS_IN_SYNC)('False', first.reason, `${message}. ${remedy}`)];
 }
 
 /** A call that etcd refuses once or twice is usual while it elects a leader. */

@@ -2,7 +2,12 @@
 
 import { parseResult } from '../../domain/agent-result.ts';
 import { keyOf } from '../../domain/agent-task.ts';
-import { type ConditionUpdate, NO_OPERATOR_IMAGE, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../domain/conditions.ts';
+import {
+  type ConditionUpdate,
+  conditionOf,
+  NO_OPERATOR_IMAGE,
+  OPERATOR_IMAGE_NOT_CONFIGURED,
+} from '../../domain/conditions.ts';
 import type { ContainerStatus, Pod } from '../../gen/kube.ts';
 import { type ClusterFacts, isFormed } from './observed.ts';
 
@@ -75,17 +80,12 @@ const PROGRESS = {
 /** The condition Restored, only of a cluster that is restored from a snapshot. */
 export function restoreConditions(o: ClusterFacts, formed: boolean): readonly ConditionUpdate[] {
   if (!sourceOf(o)) return [];
-  const condition = (status: 'True' | 'False', reason: string, message: string): readonly ConditionUpdate[] => [
-    { type: RESTORED, status, reason, message },
-  ];
-  if (formed) return condition('True', RESTORED, `the cluster was restored from ${placeOf(o)}`);
+  const condition = conditionOf(RESTORED);
+  if (formed) return [condition('True', RESTORED, `the cluster was restored from ${placeOf(o)}`)];
   const impossible = restoreImpossible(o);
-  if (impossible !== undefined) return condition('False', OPERATOR_IMAGE_NOT_CONFIGURED, impossible);
+  if (impossible !== undefined) return [condition('False', OPERATOR_IMAGE_NOT_CONFIGURED, impossible)];
   const view = o.members.flatMap(({ pod }) => (pod.is === 'present' && pod.restore ? [pod.restore] : []))[0];
-  if (view?.is === 'failed') return condition('False', view.reason, `${placeOf(o)}: ${view.message}`);
-  return condition(
-    'False',
-    RESTORING,
-    `${placeOf(o)} ${view ? PROGRESS[view.is] : 'will be restored when the first member starts'}`,
-  );
+  if (view?.is === 'failed') return [condition('False', view.reason, `${placeOf(o)}: ${view.message}`)];
+  const progress = view ? PROGRESS[view.is] : 'will be restored when the first member starts';
+  return [condition('False', RESTORING, `${placeOf(o)} ${progress}`)];
 }

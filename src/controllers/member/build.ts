@@ -50,23 +50,19 @@ export const volumeOwnership = (member: EtcdMember): Pick<ObjectMeta, 'annotatio
     ? { annotations: { [MEMBER_UID_ANNOTATION]: member.metadata.uid ?? '' } }
     : { ownerReferences: ownedBy(etcdMembers, member) };
 
-function volumeMetadata(member: EtcdMember): ObjectMeta {
-  const labels = memberLabels(member.spec.clusterName, identity(member).name);
-  const stated = metadataWith(member.spec.additionalMetadata, labels, 'volume');
-  const tie = volumeOwnership(member);
-  const annotations = { ...stated.annotations, ...tie.annotations };
-  return { ...stated, ...tie, ...(Object.keys(annotations).length > 0 && { annotations }) };
-}
-
 export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
   const { size, storageClassName } = member.spec.storage;
+  const { name, namespace } = identity(member);
+  const { annotations = {}, ...owner } = volumeOwnership(member);
+  const labels = memberLabels(member.spec.clusterName, name);
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
     metadata: {
-      name: volumeClaimName(identity(member).name),
-      namespace: identity(member).namespace,
-      ...volumeMetadata(member),
+      name: volumeClaimName(name),
+      namespace,
+      ...metadataWith(member.spec.additionalMetadata, labels, { annotations, on: 'volume' }),
+      ...owner,
     },
     spec: {
       accessModes: ['ReadWriteOnce'],
@@ -211,16 +207,6 @@ const dataVolume = (member: EtcdMember): Volume =>
     ? { name: DATA, emptyDir: { medium: 'Memory', sizeLimit: String(member.spec.storage.size) } }
     : { name: DATA, persistentVolumeClaim: { claimName: volumeClaimName(identity(member).name) } };
 
-function podMetadata(
-  member: EtcdMember,
-  labels: Readonly<Record<string, string>>,
-  initial: Readonly<Record<string, string>>,
-): ReturnType<typeof metadataWith> {
-  const metadata = metadataWith(member.spec.additionalMetadata, labels);
-  const annotations = { ...metadata.annotations, ...initial };
-  return { ...metadata, ...(Object.keys(annotations).length > 0 && { annotations }) };
-}
-
 export function memberPod(
   member: EtcdMember,
   options: {
@@ -253,7 +239,7 @@ export function memberPod(
     metadata: {
       name: identity(member).name,
       namespace: identity(member).namespace,
-      ...podMetadata(member, podLabels(member, options.votes), annotations),
+      ...metadataWith(member.spec.additionalMetadata, podLabels(member, options.votes), { annotations }),
       ownerReferences: ownedBy(etcdMembers, member),
     },
     spec: {

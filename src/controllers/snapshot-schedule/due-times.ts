@@ -42,11 +42,7 @@ export function startedUntil(recorded: string | undefined, now: number): number 
 export function dueTimesOf(
   cron: Cron,
   schedule: EtcdSnapshotSchedule,
-  {
-    now,
-    lastStarted,
-    announced,
-  }: { readonly now: number; readonly lastStarted: number | undefined; readonly announced: number },
+  { now, lastStarted, announced }: Record<'now' | 'announced', number> & { readonly lastStarted: number | undefined },
 ): DueTimes {
   const created = Date.parse(schedule.metadata.creationTimestamp ?? '') || 0;
   const since = Math.max(created, lastStarted ?? 0);

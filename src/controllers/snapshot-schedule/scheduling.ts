@@ -41,19 +41,11 @@ export const announced = (o: Observed): number => Date.parse(statusBefore(o).nex
 
 export function schedulingOf(o: Observed): Scheduling {
   const table = timetable(o.object);
-  if (!table.ok)
-    return {
-      is: 'off',
-      reason: 'InvalidSchedule',
-      message: `spec.schedule is invalid, no snapshot is started: ${table.message}`,
-    };
-  const off = offReason(o);
-  if (off) return off;
-  const dueTimes = dueTimesOf(table.cron, o.object, {
-    now: o.now,
-    lastStarted: lastStarted(o),
-    announced: announced(o),
-  });
+  if (!table.ok) return off('InvalidSchedule', `spec.schedule is invalid, no snapshot is started: ${table.message}`);
+  const reason = offReason(o);
+  if (reason) return reason;
+  const times = { now: o.now, lastStarted: lastStarted(o), announced: announced(o) };
+  const dueTimes = dueTimesOf(table.cron, o.object, times);
   const { due } = dueTimes;
   if (!due) return { is: 'idle', dueTimes };
   const deadline = o.object.spec.startingDeadlineSeconds;
@@ -62,9 +54,10 @@ export function schedulingOf(o: Observed): Scheduling {
   return o.due.is === 'absent' ? concurrently(o, dueTimes, due) : taken(o, dueTimes, due);
 }
 
+const off = (reason: string, message: string): Scheduling => ({ is: 'off', reason, message });
+
 function offReason(o: Observed): Scheduling | undefined {
   const { suspend, clusterRef } = o.object.spec;
-  const off = (reason: string, message: string): Scheduling => ({ is: 'off', reason, message });
   if (suspend === true) return off('Suspended', 'spec.suspend is true: no snapshot is started');
   if (!o.cluster || o.cluster.metadata.deletionTimestamp !== undefined)
     return off(
