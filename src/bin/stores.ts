@@ -15,6 +15,7 @@ import { jobs, nodes, persistentVolumeClaims, podDisruptionBudgets, pods, servic
 import { type AnyStore, Store } from '../kube/store.ts';
 import type { KeySource } from '../pki/issue.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Controller } from '../runtime/controller.ts';
 import type { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
 import type { Logger } from '../runtime/log.ts';
 import { startCache } from '../runtime/manager.ts';
@@ -45,12 +46,7 @@ export interface Parts {
   readonly deadWatches: string[];
 }
 
-export interface Running {
-  readonly name: string;
-  readonly depth: number;
-  readonly oldestReconcileMs: number;
-  stop(): Promise<void>;
-}
+export type Running = Pick<Controller<never, never, never>, 'name' | 'depth' | 'oldestReconcileMs' | 'stop'>;
 
 export type Stores = ReturnType<typeof startStores>;
 

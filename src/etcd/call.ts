@@ -94,7 +94,7 @@ export class Caller {
     ask: Ask,
     method: DescMethodStreaming<I, O>,
     requests: AsyncIterable<MessageInitShape<I>>,
-  ): AsyncGenerator<MessageShape<O>, void, undefined> {
+  ): AsyncGenerator<MessageShape<O>> {
     const until = this.#options.monotonic() + (ask.timeoutMs || 60_000);
     const started = this.#options.monotonic();
     let failed: EtcdError | undefined;

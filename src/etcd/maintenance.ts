@@ -22,7 +22,6 @@ export interface MemberStatus {
   readonly alarms: readonly StatedAlarm[];
   readonly revision: bigint;
   readonly raftTerm: bigint;
-  readonly raftIndex: bigint;
   readonly raftAppliedIndex: bigint;
   readonly dbSize: number;
   readonly dbSizeInUse: number;
@@ -99,7 +98,7 @@ export const alarmsIn = (errors: readonly string[]): readonly StatedAlarm[] =>
 
 function memberStatus(s: StatusResponse): MemberStatus {
   const { clusterId = 0n, memberId = 0n, revision = 0n } = s.header ?? {};
-  const { version, leader, isLearner, raftTerm, raftIndex, raftAppliedIndex } = s;
+  const { version, leader, isLearner, raftTerm, raftAppliedIndex } = s;
   return {
     clusterId,
     memberId,
@@ -109,7 +108,6 @@ function memberStatus(s: StatusResponse): MemberStatus {
     isLearner,
     alarms: alarmsIn(s.errors),
     raftTerm,
-    raftIndex,
     raftAppliedIndex,
     dbSize: Number(s.dbSize),
     dbSizeInUse: Number(s.dbSizeInUse),

@@ -40,12 +40,7 @@ export function snapshotStream(
   return Object.assign(state, { [Symbol.asyncIterator]: () => pieces(caller, ask, state, maxBytes) });
 }
 
-async function* pieces(
-  caller: Caller,
-  ask: Ask,
-  state: State,
-  maxBytes: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* pieces(caller: Caller, ask: Ask, state: State, maxBytes: number): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
   let sent: Uint8Array | undefined;
   for await (const { blob, remainingBytes, version } of caller.stream(ask, Maintenance.method.snapshot, one({}))) {
@@ -77,6 +72,6 @@ async function* pieces(
   yield sent;
 }
 
-async function* one<T>(request: T): AsyncGenerator<T, void, undefined> {
+async function* one<T>(request: T): AsyncGenerator<T> {
   yield request;
 }

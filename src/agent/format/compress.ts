@@ -15,7 +15,7 @@ export function compress(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Ar
 }
 
 /** etcd sends 32 KiB at a time, and each chunk costs two thread switches: on a busy machine those took all the time. */
-async function* gathered(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* gathered(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let length = 0;
   for await (const piece of body) {
@@ -31,7 +31,7 @@ async function* gathered(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
 /**
  * Throws SnapshotDamaged when it is incomplete. The reader must limit the output: a small input can become very large.
  */
-export async function* decompress(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* decompress(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const params = { [ZSTD_d_windowLogMax]: WINDOW_LOG_MAX };
   try {
     yield* through(body, createZstdDecompress({ params, chunkSize: PIECE_BYTES }));

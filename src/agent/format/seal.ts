@@ -56,7 +56,7 @@ export async function* seal(
   key: SealKey,
   body: AsyncIterable<Uint8Array>,
   salt: Buffer = randomBytes(SALT_BYTES),
-): AsyncGenerator<Uint8Array, void, undefined> {
+): AsyncGenerator<Uint8Array> {
   const header = Buffer.concat([MAGIC, Buffer.of(FORMAT), Buffer.from(key.id, 'hex'), salt]);
   const objectKey = keyOf(key, salt);
   yield header;
@@ -67,10 +67,7 @@ export async function* seal(
   }
 }
 
-export async function* unseal(
-  key: SealKey,
-  body: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* unseal(key: SealKey, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let sealed: { readonly header: Buffer; readonly objectKey: Buffer } | undefined;
   let number = 0;
   for await (const { bytes, last } of cut(body, SEGMENT_BYTES + TAG_BYTES, HEADER_BYTES)) {
@@ -129,7 +126,7 @@ async function* cut(
   body: AsyncIterable<Uint8Array>,
   size: number,
   first = size,
-): AsyncGenerator<{ readonly bytes: Buffer; readonly last: boolean }, void, undefined> {
+): AsyncGenerator<{ readonly bytes: Buffer; readonly last: boolean }> {
   let waiting: Uint8Array[] = [];
   let length = 0;
   let wanted = first;

@@ -99,7 +99,7 @@ export async function publish(folder: Folder, from: string, to: string, replace:
   await rename(folder.path(from), folder.path(to));
 }
 
-async function* one(text: string): AsyncGenerator<Uint8Array, void, undefined> {
+async function* one(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 

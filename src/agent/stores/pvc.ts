@@ -138,7 +138,7 @@ class VolumeStore implements Store {
     return { size, body: this.#body(key, handle.createReadStream({ highWaterMark: PAGE, signal })) };
   }
 
-  async *#body(key: string, stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  async *#body(key: string, stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     try {
       yield* stream;
     } catch (error) {
@@ -148,7 +148,7 @@ class VolumeStore implements Store {
     }
   }
 
-  async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
+  async *list(prefix: string): AsyncGenerator<StoredObject> {
     const below = prefix.slice(0, prefix.lastIndexOf('/') + 1);
     if (below !== '') segments(below.slice(0, -1));
     await this.#explained(prefix, () => this.#requireRoot());
@@ -159,7 +159,7 @@ class VolumeStore implements Store {
    * `below` is empty or ends with a slash. Symbolic links are neither followed nor listed. Foreign files on the same
    * volume are not read: they may have names that we refuse, and folders without permission.
    */
-  async *#walk(below: string, prefix: string): AsyncGenerator<StoredObject, void, undefined> {
+  async *#walk(below: string, prefix: string): AsyncGenerator<StoredObject> {
     const entries = await this.#explained(below, () => this.#entries(below));
     for (const key of entries.map((entry) => `${below}${entry}`)) {
       if (!key.startsWith(prefix)) continue;

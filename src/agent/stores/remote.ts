@@ -157,7 +157,7 @@ export class RemoteStore implements Store {
     });
   }
 
-  async *#explainedBody(key: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  async *#explainedBody(key: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     try {
       yield* body;
     } catch (error) {
@@ -165,7 +165,7 @@ export class RemoteStore implements Store {
     }
   }
 
-  async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
+  async *list(prefix: string): AsyncGenerator<StoredObject> {
     for (let from: string | undefined; ; ) {
       const page = await this.#explained(prefix, () => withRetry({}, (stop) => this.#service.list(prefix, from, stop)));
       yield* page.objects;

@@ -102,7 +102,7 @@ const damaged = (how: string): AgentFailure =>
 class Meter {
   bytes = 0;
   readonly #hash: Hash = createHash('sha256');
-  async *through(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  async *through(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const piece of body) {
       this.bytes += piece.length;
       this.#hash.update(piece);

@@ -113,7 +113,7 @@ async function put(
   const asItIs = task.compression === 'none' && !sealing;
   const hash = createHash('sha256');
   let sizeBytes = 0;
-  async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
+  async function* body(): AsyncGenerator<Uint8Array> {
     const database = piecesOf(task.from, stream);
     const small = task.compression === 'zstd' ? compress(database) : database;
     for await (const piece of sealing ? seal(sealing, small) : small) {
@@ -163,7 +163,7 @@ function manifestOf(
  * Parsed before it is written: an unreadable manifest would make the next run take the snapshot again, and no restore
  * could use it.
  */
-async function* manifestBody(manifest: Manifest, key: string): AsyncGenerator<Uint8Array, void, undefined> {
+async function* manifestBody(manifest: Manifest, key: string): AsyncGenerator<Uint8Array> {
   const content = Buffer.from(manifestText(manifest));
   parseManifest(content, key);
   yield content;

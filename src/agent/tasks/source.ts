@@ -111,10 +111,7 @@ async function accessTo({ endpoint, tls, auth }: From): Promise<Access> {
 }
 
 /** Each chunk as it is received; an error of the stream becomes an AgentFailure. */
-export async function* piecesOf(
-  from: From,
-  stream: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* piecesOf(from: From, stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* stream;
   } catch (error) {

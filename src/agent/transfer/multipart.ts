@@ -54,7 +54,7 @@ export async function* cut(
   size: number,
   signal: AbortSignal,
   take: () => Buffer = () => Buffer.allocUnsafe(size),
-): AsyncGenerator<Part, void, undefined> {
+): AsyncGenerator<Part> {
   const source = body[Symbol.asyncIterator]();
   let [buffer, used, number, offset] = [take(), 0, 1, 0];
   let ended = false;
@@ -91,9 +91,7 @@ export async function sendParts(
   send: (piece: Part, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const stop = new AbortController();
-  const outer = (): void => stop.abort(signal.reason);
-  if (signal.aborted) outer();
-  signal.addEventListener('abort', outer, { once: true });
+  const either = AbortSignal.any([signal, stop.signal]);
   const free: Buffer[] = [];
   const sending = new Set<Promise<void>>();
   let failed: { readonly error: unknown } | undefined;
@@ -102,8 +100,8 @@ export async function sendParts(
     stop.abort();
   };
   try {
-    for await (const piece of cut(body, size, stop.signal, () => free.pop() ?? Buffer.allocUnsafe(size))) {
-      const one = send(piece, stop.signal)
+    for await (const piece of cut(body, size, either, () => free.pop() ?? Buffer.allocUnsafe(size))) {
+      const one = send(piece, either)
         .then(() => void free.push(piece.bytes), fail)
         .finally(() => sending.delete(one));
       sending.add(one);
@@ -113,6 +111,5 @@ export async function sendParts(
     fail(error);
   }
   await Promise.all(sending);
-  signal.removeEventListener('abort', outer);
   if (failed) throw signal.aborted ? stopped(signal) : failed.error;
 }

@@ -16,7 +16,7 @@ export async function* wholeBody(
   size: number,
   read: (from: number) => Promise<AsyncIterable<Uint8Array>>,
   signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
+): AsyncGenerator<Uint8Array> {
   let part = first;
   let received = 0;
   for (let breaks = 1; ; breaks++) {
@@ -38,7 +38,7 @@ export async function* wholeBody(
   }
 }
 
-async function* unstalled(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* unstalled(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const source = body[Symbol.asyncIterator]();
   let ended = false;
   try {
