@@ -54,10 +54,8 @@ export function startStores(client: Client, process: Process) {
   const { flags, clock, log, signal, metrics, heartbeat, parts } = process;
   const namespaces = flags.watchNamespaces;
   const onDead = (kind: string, error: unknown): void => {
-    log.error(
-      { kind, error: String(error) },
-      'a watch has ended: the liveness probe fails, and the kubelet restarts the process',
-    );
+    const consequence = 'the liveness probe fails, and the kubelet restarts the process';
+    log.error({ kind, error: String(error) }, `a watch has ended: ${consequence}`);
     parts.deadWatches.push(kind);
   };
   const options = { client, clock, log, signal, metrics, heartbeat, onDead };

@@ -57,14 +57,10 @@ export function locationFiles(
 ): Mounted {
   const { s3, gcs, azure, pvc } = location;
   const credentials = (s3 ?? gcs ?? azure)?.credentialsSecretRef?.name;
+  const readOnly = volume.readOnly && { readOnly: true };
   const snapshots = pvc && {
-    volumes: [
-      {
-        name: 'snapshots',
-        persistentVolumeClaim: { claimName: pvc.claimName, ...(volume.readOnly && { readOnly: true }) },
-      },
-    ],
-    mounts: [{ name: 'snapshots', mountPath: volume.mountPath, ...(volume.readOnly && { readOnly: true }) }],
+    volumes: [{ name: 'snapshots', persistentVolumeClaim: { claimName: pvc.claimName, ...readOnly } }],
+    mounts: [{ name: 'snapshots', mountPath: volume.mountPath, ...readOnly }],
   };
   const ca = s3?.caSecretRef?.name;
   const key = encryption?.keySecretRef.name;
@@ -104,7 +100,7 @@ export const AGENT_COMMAND: readonly string[] = ['/usr/local/bin/node', '/agent.
 /** The kubelet would expand $(NAME), and replace two dollars by one. */
 const verbatim = (text: string): string => text.replaceAll('$', () => '$$');
 
-export function agentContainer(container: {
+interface AgentContainer {
   readonly name: string;
   readonly image: string;
   readonly task: Task;
@@ -112,23 +108,17 @@ export function agentContainer(container: {
   readonly command?: readonly string[];
   readonly env?: readonly EnvVar[];
   readonly resources?: ResourceRequirements;
-}): Container {
-  const {
-    name,
-    image,
-    task,
-    mounts,
-    command = AGENT_COMMAND,
-    env = AGENT_RUNTIME,
-    resources = AGENT_RESOURCES,
-  } = container;
+}
+
+export function agentContainer(container: AgentContainer): Container {
+  const { name, image, task, mounts, command = AGENT_COMMAND, env = AGENT_RUNTIME } = container;
   return {
     name,
     image,
     command: [...command],
     args: [task.task],
     env: [{ name: TASK_VARIABLE, value: verbatim(JSON.stringify(task)) }, ...env],
-    resources,
+    resources: container.resources ?? AGENT_RESOURCES,
     securityContext: CONFINED,
     terminationMessagePolicy: 'File',
     volumeMounts: [...mounts],
@@ -139,16 +129,10 @@ export function agentContainer(container: {
  * An agent in a container of the etcd image, for etcdutl of that version: the image has neither Node nor a libc, so an init
  * container of the operator's image copies them into a volume first.
  */
-export function agentBesideEtcd(container: {
-  readonly name: string;
-  readonly operatorImage: string;
-  readonly etcdImage: string;
-  readonly task: Task;
-  readonly env?: readonly EnvVar[];
-  readonly mounts: readonly VolumeMount[];
-  readonly resources: ResourceRequirements;
-}): { readonly install: Container; readonly agent: Container; readonly volume: Volume } {
-  const { name, operatorImage, etcdImage, task, env = [], mounts, resources } = container;
+export function agentBesideEtcd(
+  container: Omit<AgentContainer, 'image' | 'command'> & { readonly operatorImage: string; readonly etcdImage: string },
+): { readonly install: Container; readonly agent: Container; readonly volume: Volume } {
+  const { operatorImage, etcdImage, env = [], mounts, ...agent } = container;
   const tools = { name: 'tools', mountPath: MOUNTS.tools };
   return {
     install: agentContainer({
@@ -158,13 +142,11 @@ export function agentBesideEtcd(container: {
       mounts: [tools],
     }),
     agent: agentContainer({
-      name,
+      ...agent,
       image: etcdImage,
       command: toolsCommand(),
-      task,
       env: [...TOOLS_ENVIRONMENT, ...env],
       mounts: [{ ...tools, readOnly: true }, ...mounts],
-      resources,
     }),
     volume: { name: 'tools', emptyDir: { sizeLimit: TOOLS_ROOM } },
   };

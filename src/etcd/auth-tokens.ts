@@ -1,4 +1,5 @@
 /** Auth tokens: one per cluster, which every member accepts, requested again when etcd no longer knows it. */
+import { sameJson } from '../lib/merge-patch.ts';
 import type { Result } from './errors.ts';
 
 export interface Account {
@@ -33,10 +34,6 @@ export interface Refused {
   readonly token: Token;
 }
 
-const same = (a: Account, b: Account): boolean => a.user === b.user && a.password === b.password;
-const sameAll = (a: readonly Account[], b: readonly Account[]): boolean =>
-  a.length === b.length && a.every((account, i) => same(account, b[i] ?? { user: '', password: '' }));
-
 export class AuthTokens {
   readonly #known = new Map<string, Known>();
   /** By cluster and member: a dead member, or a learner, must not keep another one from authenticating us. */
@@ -49,10 +46,11 @@ export class AuthTokens {
   async token({ cluster, endpoint, passwords, refused }: TokenFor, authenticate: Authenticate): Promise<Result<Token>> {
     const known = this.#known.get(cluster);
     const usable = known && (refused === undefined || refused.token !== known.token);
-    if (usable && passwords.some((account) => same(known.account, account))) return { ok: true, value: known.token };
+    if (usable && passwords.some((account) => sameJson(known.account, account)))
+      return { ok: true, value: known.token };
     const key = `${cluster} ${endpoint}`;
     const pending = this.#pending.get(key);
-    if (pending && sameAll(pending.passwords, passwords)) return pending.answer;
+    if (pending && sameJson(pending.passwords, passwords)) return pending.answer;
     const answer = this.#authenticate(cluster, passwords, authenticate);
     const entry = { passwords, answer };
     this.#pending.set(key, entry);

@@ -19,21 +19,16 @@ const ELSEWHERE: readonly EtcdErrorKind[] = [
   'unhealthyCluster',
 ];
 
-export interface AnyOptions {
-  /**
-   * False for a change that must not be made twice: it is tried at another member only if it was certainly not made
-   * here.
-   */
-  readonly repeatable: boolean;
-}
-
 const noEndpoint = (message: string): Result<never> => ({ ok: false, error: { kind: 'unreachable', message } });
 
-/** The first success, in the order of the endpoints; without one, the last error. */
+/**
+ * The first success, in the order of the endpoints; without one, the last error. A change that must not be made twice is
+ * not repeatable: it is tried at another member only if it was certainly not made here.
+ */
 export async function atAny<T>(
   endpoints: readonly string[],
   ask: Omit<Ask, 'endpoint'>,
-  { repeatable }: AnyOptions,
+  { repeatable }: { readonly repeatable: boolean },
   call: (ask: Ask) => Promise<Result<T>>,
 ): Promise<Result<T>> {
   let last: Result<T> = noEndpoint('the cluster has no member to call');

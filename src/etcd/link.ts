@@ -69,10 +69,6 @@ export class Link {
     }
   }
 
-  notifyResponseByteRead(): void {
-    this.#received();
-  }
-
   async #ready(): Promise<http2.ClientHttp2Session> {
     for (;;) {
       const session = this.#session;
@@ -110,7 +106,7 @@ export class Link {
     session.unref(); // an idle connection does not keep the process alive
     this.#session = session;
     this.#streams = 0;
-    this.#received();
+    this.notifyResponseByteRead();
     session.once('close', () => {
       if (session === this.#session) clearTimeout(this.#timer);
     });
@@ -127,7 +123,7 @@ export class Link {
     return stream;
   }
 
-  #received(): void {
+  notifyResponseByteRead(): void {
     this.#receivedAt = performance.now();
   }
 
@@ -159,7 +155,7 @@ export class Link {
       });
     }).then((alive) => {
       this.#checking = undefined;
-      if (alive) this.#received();
+      if (alive) this.notifyResponseByteRead();
       else
         session.destroy(new ConnectError('the connection is dead: a ping was not answered', Code.Unavailable), CANCEL);
       if (alive && this.#streams === 0) session.unref();

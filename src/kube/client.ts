@@ -1,5 +1,5 @@
 /** The operator's port to Kubernetes. `HttpClient` implements it with a real API server, tests with a model. */
-import type { KubeObject, Ref, Resource } from './object.ts';
+import type { Fields, KubeObject, Ref, Resource } from './object.ts';
 import type { WireEvent } from './watch-protocol.ts';
 
 export const FIELD_MANAGER = 'etcd-operator';
@@ -47,16 +47,11 @@ export interface Client {
     resource: Resource<T>,
     ref: Ref,
     uid: string,
-    fields: Readonly<Record<string, unknown>>,
+    fields: Fields,
     signal?: AbortSignal,
   ): Promise<T>;
   /** Merge patch. With a resourceVersion, the API server refuses it (409) when the object has changed. */
-  patch<T extends KubeObject>(
-    resource: Resource<T>,
-    ref: Ref,
-    body: Readonly<Record<string, unknown>>,
-    options?: PatchOptions,
-  ): Promise<T>;
+  patch<T extends KubeObject>(resource: Resource<T>, ref: Ref, body: Fields, options?: PatchOptions): Promise<T>;
   /**
    * Deletes exactly the object that was read; an object that is already deleted is a success. Resolves to the object
    * while finalizers or a grace period keep it, and to undefined once it is deleted.

@@ -10,7 +10,7 @@ import {
   type WatchCall,
 } from './client.ts';
 import { ApiError, isNotFound } from './errors.ts';
-import { apiVersionOf, type KubeObject, pathOf, type Ref, type Resource } from './object.ts';
+import { apiVersionOf, type Fields, type KubeObject, pathOf, type Ref, type Resource } from './object.ts';
 import { Semaphore } from './semaphore.ts';
 import type { Call, Transport } from './transport.ts';
 import type { WireEvent } from './watch-protocol.ts';
@@ -82,7 +82,7 @@ export class HttpClient implements Client {
     resource: Resource<T>,
     ref: Ref,
     uid: string,
-    fields: Readonly<Record<string, unknown>>,
+    fields: Fields,
     signal?: AbortSignal,
   ): Promise<T> {
     const { metadata, ...rest } = fields;
@@ -97,12 +97,7 @@ export class HttpClient implements Client {
     return this.#write(path, { method: 'PATCH', body, query, contentType: 'application/apply-patch+yaml' }, signal);
   }
 
-  patch<T extends KubeObject>(
-    resource: Resource<T>,
-    ref: Ref,
-    body: Readonly<Record<string, unknown>>,
-    options: PatchOptions = {},
-  ): Promise<T> {
+  patch<T extends KubeObject>(resource: Resource<T>, ref: Ref, body: Fields, options: PatchOptions = {}): Promise<T> {
     const path = pathOf(resource, ref.namespace, ref.name) + (options.subresource ? `/${options.subresource}` : '');
     const query = { fieldManager: FIELD_MANAGER };
     const call: Call = { method: 'PATCH', body, query, contentType: 'application/merge-patch+json' };
@@ -137,10 +132,8 @@ export class HttpClient implements Client {
    */
   #write<T>(path: string, call: Call, signal: AbortSignal | undefined): Promise<T> {
     const fence = this.#fence;
-    if (!fence) return asConflict(this.transport.json<T>(path, { ...call, ...(signal && { signal }) }));
-    const limitMs = Math.max(0, Math.floor(fence.remainingMs()));
-    const fenced = { ...call, limitMs, maySend: fence.open, ...(signal && { signal }) };
-    return asConflict(this.transport.json<T>(path, fenced));
+    const fenced = fence && { limitMs: Math.max(0, Math.floor(fence.remainingMs())), maySend: fence.open };
+    return asConflict(this.transport.json<T>(path, { ...call, ...fenced, ...(signal && { signal }) }));
   }
 }
 
@@ -152,12 +145,8 @@ async function asConflict<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    if (
-      !(error instanceof ApiError) ||
-      error.code !== 422 ||
-      !error.serverMessage.includes('metadata.uid: Invalid value')
-    )
-      throw error;
+    const isOther = !(error instanceof ApiError) || error.code !== 422;
+    if (isOther || !error.serverMessage.includes('metadata.uid: Invalid value')) throw error;
     throw new ApiError('write', 409, { reason: 'Conflict', message: error.serverMessage }, { cause: error });
   }
 }

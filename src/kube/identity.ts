@@ -15,8 +15,10 @@ export interface Identity {
   readonly goodUntil?: number;
 }
 
+type Doubt = 'refused' | 'unreachable';
+
 /** Called before every request. `doubt`: the last identity did not work, so it must not come from the cache again. */
-export type IdentitySource = (doubt?: 'refused' | 'unreachable') => Promise<Identity>;
+export type IdentitySource = (doubt?: Doubt) => Promise<Identity>;
 
 /** A Pod's tokens live for an hour and are replaced long before; the files are read again this often. */
 const REREAD_MS = 30_000;
@@ -58,12 +60,7 @@ export function rereading(
   };
 }
 
-function isGood(
-  { identity, at }: Read,
-  doubt: 'refused' | 'unreachable' | undefined,
-  age: number,
-  now: number,
-): boolean {
+function isGood({ identity, at }: Read, doubt: Doubt | undefined, age: number, now: number): boolean {
   const elapsed = age - at;
   if (doubt === 'refused') return elapsed < DOUBT_MS;
   if (identity.goodUntil !== undefined) return now < identity.goodUntil - EARLY_MS;

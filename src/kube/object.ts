@@ -22,6 +22,9 @@ export interface Ref {
   readonly name: string;
 }
 
+/** Some fields of an object, for a patch. */
+export type Fields = Readonly<Record<string, unknown>>;
+
 export const apiVersionOf = (r: Resource): string => (r.group === '' ? r.version : `${r.group}/${r.version}`);
 
 export const pathOf = (r: Resource, namespace?: string, name?: string): string => {

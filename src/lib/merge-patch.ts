@@ -1,8 +1,6 @@
 /** JSON merge patches (RFC 7386): the smallest one that turns one document into another. */
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
-
-const isObject = (v: unknown): v is Readonly<Record<string, unknown>> =>
+export const isObject = (v: unknown): v is Readonly<Record<string, unknown>> =>
   typeof v === 'object' && v !== null && !Array.isArray(v);
 
 /** Whether two JSON values are the same; a key that is `undefined` counts as absent, the order of keys does not count. */

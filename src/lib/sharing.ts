@@ -1,4 +1,5 @@
 /** Structural sharing: similar JSON documents take little more memory than one of them, because equal parts are kept once. */
+import { isObject } from './merge-patch.ts';
 
 /**
  * A value equal to `fresh`, which reuses the parts of `known` that are equal. Neither is changed; callers must not change the
@@ -23,6 +24,3 @@ function sharedList(fresh: readonly unknown[], known: readonly unknown[]): reado
   const parts = fresh.map((part, i) => sharing(part, known[i]));
   return fresh.length === known.length && parts.every((part, i) => part === known[i]) ? known : parts;
 }
-
-const isObject = (v: unknown): v is Readonly<Record<string, unknown>> =>
-  typeof v === 'object' && v !== null && !Array.isArray(v);

@@ -246,22 +246,17 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
     const due = (plan.upkeep ?? []).filter((task) => !task.deferred);
     const steps = [...plan.steps, ...due.flatMap((task) => task.steps)].map((s) => `${s.do} ${stepTarget(s)}`);
     const { rule, message } = plan;
-    this.#options.log[level](
-      { controller: this.name, key, rule, message, ...(also.length > 0 && { also }), steps },
-      plan.rule,
-    );
+    const details = { controller: this.name, key, rule, message, ...(also.length > 0 && { also }), steps };
+    this.#options.log[level](details, rule);
   }
 
   #logUpkeep(key: string, { upkeep }: Executed<Call>): void {
     for (const { task, outcome } of upkeep) {
       if (outcome.is !== 'failed') continue;
-      const { row, target } = task;
-      const usual = isStale(outcome.error) || outcome.error instanceof RetryLater;
-      const level = usual ? 'debug' : 'warn';
-      this.#options.log[level](
-        { controller: this.name, key, rule: row, target, error: String(outcome.error) },
-        'upkeep failed, retrying with back-off',
-      );
+      const { row: rule, target } = task;
+      const level = isStale(outcome.error) || outcome.error instanceof RetryLater ? 'debug' : 'warn';
+      const details = { controller: this.name, key, rule, target, error: String(outcome.error) };
+      this.#options.log[level](details, 'upkeep failed, retrying with back-off');
     }
   }
 
@@ -283,11 +278,8 @@ function withoutSteps<Status extends object, Call extends NamedCall>(
   return { ...plan, steps: [], status };
 }
 
-async function confirmed(
-  store: AnyStore,
-  { namespace, version, deleted }: Footprint,
-  signal: AbortSignal,
-): Promise<void> {
+async function confirmed(store: AnyStore, written: Footprint, signal: AbortSignal): Promise<void> {
+  const { namespace, version, deleted } = written;
   if (version !== undefined) await store.waitForVersion(namespace, version, signal);
   for (const { name, uid } of deleted) await store.waitForDeletion(refKey({ namespace, name }), uid, signal);
 }

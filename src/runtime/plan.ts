@@ -1,5 +1,6 @@
 /** What a reconcile decided: plain data, built by pure functions, executed by `execute`. */
 import type { EventText as EventRecord } from '../kube/event-ledger.ts';
+import type { Fields } from '../kube/object.ts';
 
 /** An object as the cache had it. The API server refuses a step on it when the uid, or the resourceVersion, has changed. */
 export interface ObjectRef {
@@ -17,7 +18,7 @@ export interface NewObject {
   readonly metadata: { readonly name?: string; readonly namespace?: string };
 }
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type { Fields };
 
 /** A call outside the Kubernetes API. Each controller has a closed union of them, and executes it with an exhaustive switch. */
 export interface NamedCall {

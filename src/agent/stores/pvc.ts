@@ -18,7 +18,7 @@ import {
 } from './pvc-files.ts';
 import { Folder, inFolder, refused, segments } from './pvc-path.ts';
 import { exists } from './remote.ts';
-import type { PutOptions, Store, StoredObject } from './store.ts';
+import type { Download, PutOptions, Store, StoredObject } from './store.ts';
 
 /** Another process published the same file, or removed ours as leftovers of a killed agent. */
 const TAKEN = new Set(['EEXIST', 'ENOENT']);
@@ -127,10 +127,7 @@ class VolumeStore implements Store {
     }
   }
 
-  async get(
-    key: string,
-    signal: AbortSignal,
-  ): Promise<{ readonly size: number; readonly body: AsyncIterable<Uint8Array> }> {
+  async get(key: string, signal: AbortSignal): Promise<Download> {
     const handle = await this.#at(key, undefined, (folder, name) => regular(folder, name, key));
     if (!handle)
       throw new AgentFailure('ObjectNotFound', `there is no ${this.uri(key)}: check the path, with all suffixes`);

@@ -5,7 +5,7 @@ import { type ErrorPhrases, errorMessage } from '../transfer/error-message.ts';
 import { atOnce, type Part, partBytes, sendParts } from '../transfer/multipart.ts';
 import { wholeBody } from '../transfer/resumable-download.ts';
 import { NEVER, withRetry } from '../transfer/retry.ts';
-import type { PutOptions, Store, StoredObject } from './store.ts';
+import type { Download, PutOptions, Store, StoredObject } from './store.ts';
 
 /** Of a listing. */
 export const PAGE_SIZE = 200;
@@ -141,7 +141,7 @@ export class RemoteStore implements Store {
     return false;
   }
 
-  get(key: string, signal: AbortSignal): Promise<{ readonly size: number; readonly body: AsyncIterable<Uint8Array> }> {
+  get(key: string, signal: AbortSignal): Promise<Download> {
     return this.#explained(key, async () => {
       const found = await this.#find(key, signal);
       if (!found)

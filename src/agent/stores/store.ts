@@ -20,6 +20,11 @@ export interface PutOptions {
   readonly expectedBytes?: number;
 }
 
+export interface Download {
+  readonly size: number;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
 /** Keys are complete. Every failure is an AgentFailure, except for a failure of the body, which is passed on. */
 export interface Store {
   /** `undefined`: it does not exist. */
@@ -28,7 +33,7 @@ export interface Store {
    * The object is not visible before it is complete. When the body throws or the signal aborts, nothing is left behind.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<void>;
-  get(key: string, signal: AbortSignal): Promise<{ readonly size: number; readonly body: AsyncIterable<Uint8Array> }>;
+  get(key: string, signal: AbortSignal): Promise<Download>;
   /** All keys with this prefix, sorted. */
   list(prefix: string): AsyncIterable<StoredObject>;
   /** Succeeds when the object does not exist. */

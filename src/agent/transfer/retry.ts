@@ -47,6 +47,7 @@ async function within<T>(
   attempt: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   if (signal.aborted) throw stopped(signal);
+  // Not AbortSignal.timeout: with a listener that a library leaves behind, it would keep the bytes of a part until the time is up.
   const end = new AbortController();
   const stop = (): void => end.abort(signal.reason);
   signal.addEventListener('abort', stop, { once: true });

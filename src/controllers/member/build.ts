@@ -100,19 +100,13 @@ export function initialStateOf(
   member: EtcdMember,
   initialState: Exclude<InitialState, 'nothing'>,
 ): { readonly annotation: string; readonly env: EnvVar; readonly before: string; readonly after: string } {
-  return initialState === 'cluster'
-    ? {
-        annotation: INITIAL_STATE_ANNOTATION,
-        env: fromAnnotation(STATE_VARIABLE, INITIAL_STATE_ANNOTATION),
-        before: 'new',
-        after: 'existing',
-      }
-    : {
-        annotation: INITIAL_CLUSTER_ANNOTATION,
-        env: fromAnnotation(LIST, INITIAL_CLUSTER_ANNOTATION),
-        before: member.spec.initialCluster,
-        after: listOfOne(member),
-      };
+  if (initialState === 'cluster') {
+    const env = fromAnnotation(STATE_VARIABLE, INITIAL_STATE_ANNOTATION);
+    return { annotation: INITIAL_STATE_ANNOTATION, env, before: 'new', after: 'existing' };
+  }
+  const env = fromAnnotation(LIST, INITIAL_CLUSTER_ANNOTATION);
+  const { initialCluster: before } = member.spec;
+  return { annotation: INITIAL_CLUSTER_ANNOTATION, env, before, after: listOfOne(member) };
 }
 
 /**

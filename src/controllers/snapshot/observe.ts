@@ -88,9 +88,7 @@ export async function observe(
 /** The Job is being deleted, or will be by the garbage collector with its previous owner. */
 const isLeaving = (job: Job, snapshot: string): boolean => {
   const owner = controllerOf(job);
-  return (
-    job.metadata.deletionTimestamp !== undefined || (owner?.kind === etcdSnapshots.kind && owner.name === snapshot)
-  );
+  return isBeingDeleted(job) || (owner?.kind === etcdSnapshots.kind && owner.name === snapshot);
 };
 
 type BeforeStart = Pick<Observed, 'cluster' | 'lacks' | 'sources' | 'members' | 'unreachableSince'>;
@@ -151,11 +149,11 @@ async function lacksOf(
   );
   const claim = spec.destination.pvc?.claimName;
   const isThere = claim === undefined || (await client.get(persistentVolumeClaims, { namespace, name: claim }, signal));
-  const missing: MissingSecret = {
-    reason: 'VolumeClaimMissing',
-    message: `PersistentVolumeClaim ${claim} does not exist: create it`,
-  };
-  return [...found.flatMap((lack) => lack ?? []), ...(isThere ? [] : [missing])];
+  const message = `PersistentVolumeClaim ${claim} does not exist: create it`;
+  return [
+    ...found.flatMap((lack) => lack ?? []),
+    ...(isThere ? [] : [{ reason: 'VolumeClaimMissing', message } as const]),
+  ];
 }
 
 function askMembers(ports: SnapshotPorts, cluster: EtcdCluster, signal: AbortSignal): Promise<readonly MemberView[]> {

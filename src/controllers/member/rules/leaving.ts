@@ -45,19 +45,11 @@ function keepVolume(o: Observed): readonly Step[] {
   return [{ do: 'patch', to: what, fields: { metadata } }];
 }
 
-const releaseFinalizer = (o: Observed, message: string): Decided => ({
-  message,
-  steps: [
-    ...keepVolume(o),
-    {
-      do: 'patch',
-      to: refTo('EtcdMember', o.member, { resourceVersion: true }),
-      fields: {
-        metadata: { finalizers: (o.member.metadata.finalizers ?? []).filter((f) => f !== MEMBER_FINALIZER) },
-      },
-    },
-  ],
-});
+function releaseFinalizer(o: Observed, message: string): Decided {
+  const finalizers = (o.member.metadata.finalizers ?? []).filter((f) => f !== MEMBER_FINALIZER);
+  const to = refTo('EtcdMember', o.member, { resourceVersion: true });
+  return { message, steps: [...keepVolume(o), { do: 'patch', to, fields: { metadata: { finalizers } } }] };
+}
 
 /**
  * While etcd counts its vote, the member may be needed for quorum: a Pod that it loses meanwhile is recreated. A paused member
@@ -85,9 +77,7 @@ export function release(o: Observed): Decided {
     case 'none':
       if (!isLastCopy(o)) return releaseFinalizer(o, 'it is the only member: there is no other member to remove it');
       if (mustKeepVolume(o)) return undefined;
-      return {
-        message: 'it is the only member and has the only copy of the data: waiting for a replacement voter',
-      };
+      return { message: 'it is the only member and has the only copy of the data: waiting for a replacement voter' };
     case 'unreachable':
       if (mustKeepVolume(o)) return undefined;
       return {

@@ -12,7 +12,7 @@ import {
 } from '../../../api/names.ts';
 import { forbiddenImage } from '../../../api/security.ts';
 import { wantsAuth } from '../../../api/tls.ts';
-import { controllerOf, identity } from '../../../domain/ownership.ts';
+import { controllerOf, identity, isBeingDeleted } from '../../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../../domain/pod.ts';
 import { FOREIGN_RECHECK_MS, MEMBER_PROBE, RESYNC_MS } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
@@ -62,12 +62,10 @@ export const waitForJoinList = (o: Observed): Decided =>
 export const pause = (o: Observed): Decided => {
   if (!isDormant(o)) return undefined;
   if (o.pod.is !== 'ours') return { message: 'paused: the PVC and the member ID are kept' };
-  return o.pod.object.metadata.deletionTimestamp === undefined
-    ? {
-        message: 'pausing: deleting the Pod, keeping the PVC',
-        steps: [{ do: 'delete', what: refTo('Pod', o.pod.object) }],
-      }
-    : { message: `pausing: waiting until Pod ${identity(o.member).name} is deleted` };
+  if (isBeingDeleted(o.pod.object))
+    return { message: `pausing: waiting until Pod ${identity(o.member).name} is deleted` };
+  const message = 'pausing: deleting the Pod, keeping the PVC';
+  return { message, steps: [{ do: 'delete', what: refTo('Pod', o.pod.object) }] };
 };
 
 export const addFinalizer = (o: Observed): Contributed => {
@@ -92,20 +90,11 @@ export const ownVolume = (o: Observed): Contributed => {
     ownerReferences: tie.ownerReferences ?? null,
     annotations: { [MEMBER_UID_ANNOTATION]: tie.annotations?.[MEMBER_UID_ANNOTATION] ?? null },
   };
-  return {
-    message: retains(o)
-      ? 'deletionPolicy Retain: removing the owner reference of the PVC'
-      : 'deletionPolicy Delete: adding an owner reference to the PVC',
-    sequences: [
-      [
-        {
-          do: 'patch',
-          to: refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true }),
-          fields: { metadata },
-        },
-      ],
-    ],
-  };
+  const message = retains(o)
+    ? 'deletionPolicy Retain: removing the owner reference of the PVC'
+    : 'deletionPolicy Delete: adding an owner reference to the PVC';
+  const to = refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true });
+  return { message, sequences: [[{ do: 'patch', to, fields: { metadata } }]] };
 };
 
 /** An evicted or terminated Pod occupies its name until it is deleted, and the kubelet never starts it again. */

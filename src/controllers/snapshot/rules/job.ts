@@ -33,10 +33,7 @@ export const stored = (o: Observed): SnapshotDecision | undefined => {
       `the result of Pod ${identity(done).name} is rejected: ${found.message}. Check the destination before you rely on it`,
     );
   const { artifact } = found;
-  return {
-    message: `stored at ${artifact.uri}`,
-    becomes: { phase: 'Complete', reason: 'SnapshotStored', artifact },
-  };
+  return { message: `stored at ${artifact.uri}`, becomes: { phase: 'Complete', reason: 'SnapshotStored', artifact } };
 };
 
 /** The newest attempt has the reason: earlier problems may have been solved since. */
