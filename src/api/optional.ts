@@ -1,6 +1,12 @@
 /** Optional fields, with the description that users read. */
-import Type, { type TNumberOptions, type TProperties, type TSchemaOptions, type TStringOptions } from 'typebox';
-import { localReference } from './text.ts';
+import Type, {
+  type TNumberOptions,
+  type TProperties,
+  type TSchema,
+  type TSchemaOptions,
+  type TStringOptions,
+} from 'typebox';
+import { atomic, localReference } from './text.ts';
 
 const integer =
   (format: 'int32' | 'int64') =>
@@ -25,6 +31,10 @@ export const optionalObject = <Fields extends TProperties>(
   fields: Fields,
   rules: TSchemaOptions = {},
 ) => Type.Optional(Type.Object(fields, { description, ...rules }));
+
+/** A list that is replaced as a whole. */
+export const optionalList = <Item extends TSchema>(items: Item, maxItems: number) =>
+  Type.Optional(Type.Array(items, { maxItems, ...atomic }));
 
 export const optionalReference = (field: string, description: string) =>
   Type.Optional(localReference(field, description));

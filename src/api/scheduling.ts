@@ -2,12 +2,13 @@
 import Type from 'typebox';
 import { cel } from './cel.ts';
 import type { Accepted } from './meta.ts';
+import { optionalList } from './optional.ts';
 import { LabelSelectorSchema, NodeSelectorTermSchema, selectsKey } from './selectors.ts';
 import { atomic, dnsLabel, labelKey, labelValue } from './text.ts';
 
 const TERMS = 32;
 const weight = () => Type.Integer({ format: 'int32', minimum: 1, maximum: 100 });
-const keys = () => Type.Array(labelKey(), { maxItems: 16, ...atomic });
+const keys = () => optionalList(labelKey(), 16);
 
 const keysNeedSelector = (field: string) => ({
   rule: `!has(self.${field}) || size(self.${field}) == 0 || has(self.labelSelector)`,
@@ -23,10 +24,10 @@ const keysOnce = (field: string) => ({
 const PodAffinityTermSchema = Type.Object(
   {
     labelSelector: Type.Optional(LabelSelectorSchema),
-    matchLabelKeys: Type.Optional(keys()),
-    mismatchLabelKeys: Type.Optional(keys()),
+    matchLabelKeys: keys(),
+    mismatchLabelKeys: keys(),
     namespaceSelector: Type.Optional(LabelSelectorSchema),
-    namespaces: Type.Optional(Type.Array(dnsLabel(), { maxItems: 64, ...atomic })),
+    namespaces: optionalList(dnsLabel(), 64),
     topologyKey: labelKey('The node label whose values are the topology domains, such as kubernetes.io/hostname.'),
   },
   cel(keysNeedSelector('matchLabelKeys'), keysNeedSelector('mismatchLabelKeys'), keysOnce('matchLabelKeys'), {
@@ -37,26 +38,20 @@ const PodAffinityTermSchema = Type.Object(
 );
 
 const podTerms = () => ({
-  preferredDuringSchedulingIgnoredDuringExecution: Type.Optional(
-    Type.Array(Type.Object({ podAffinityTerm: PodAffinityTermSchema, weight: weight() }), {
-      maxItems: TERMS,
-      ...atomic,
-    }),
+  preferredDuringSchedulingIgnoredDuringExecution: optionalList(
+    Type.Object({ podAffinityTerm: PodAffinityTermSchema, weight: weight() }),
+    TERMS,
   ),
-  requiredDuringSchedulingIgnoredDuringExecution: Type.Optional(
-    Type.Array(PodAffinityTermSchema, { maxItems: TERMS, ...atomic }),
-  ),
+  requiredDuringSchedulingIgnoredDuringExecution: optionalList(PodAffinityTermSchema, TERMS),
 });
 
 export const AffinitySchema = Type.Object(
   {
     nodeAffinity: Type.Optional(
       Type.Object({
-        preferredDuringSchedulingIgnoredDuringExecution: Type.Optional(
-          Type.Array(Type.Object({ preference: NodeSelectorTermSchema, weight: weight() }), {
-            maxItems: TERMS,
-            ...atomic,
-          }),
+        preferredDuringSchedulingIgnoredDuringExecution: optionalList(
+          Type.Object({ preference: NodeSelectorTermSchema, weight: weight() }),
+          TERMS,
         ),
         requiredDuringSchedulingIgnoredDuringExecution: Type.Optional(
           Type.Object(
@@ -75,7 +70,7 @@ export const AffinitySchema = Type.Object(
 const TopologySpreadConstraintSchema = Type.Object(
   {
     labelSelector: Type.Optional(LabelSelectorSchema),
-    matchLabelKeys: Type.Optional(keys()),
+    matchLabelKeys: keys(),
     maxSkew: Type.Integer({ format: 'int32', minimum: 1 }),
     minDomains: Type.Optional(Type.Integer({ format: 'int32', minimum: 1 })),
     nodeAffinityPolicy: Type.Optional(Type.Enum(['Honor', 'Ignore'], { type: 'string' })),

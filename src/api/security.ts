@@ -1,9 +1,8 @@
 /** The image and the security context of member Pods. */
 import Type from 'typebox';
 import { cel } from './cel.ts';
-import { optionalEnum, optionalObject, optionalText } from './optional.ts';
+import { optionalEnum, optionalList, optionalObject, optionalText } from './optional.ts';
 import type { Template } from './template.ts';
-import { atomic } from './text.ts';
 
 /** The default user, group and fsGroup. */
 export const USER = 65532;
@@ -28,7 +27,7 @@ export const podSecurityContext = optionalObject(
       'OnRootMismatch',
       'Always',
     ]),
-    supplementalGroups: Type.Optional(Type.Array(id('An additional group.'), { maxItems: 32, ...atomic })),
+    supplementalGroups: optionalList(id('An additional group.'), 32),
     seLinuxOptions: Type.Optional(
       Type.Object({
         level: optionalText('The SELinux level, such as s0:c123,c456.', {

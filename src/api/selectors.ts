@@ -1,6 +1,7 @@
 /** Label selectors and node selectors, validated as strictly as by Kubernetes: an accepted selector makes a valid Pod. */
 import Type from 'typebox';
 import { cel } from './cel.ts';
+import { optionalList } from './optional.ts';
 import { atomic, labelKey, labelMap, labelValue } from './text.ts';
 
 const VALUES = 64;
@@ -14,7 +15,7 @@ const LabelRequirementSchema = Type.Object(
   {
     key: labelKey('The label.'),
     operator: Type.Enum(['In', 'NotIn', 'Exists', 'DoesNotExist'], { type: 'string' }),
-    values: Type.Optional(Type.Array(labelValue(), { maxItems: VALUES, ...atomic })),
+    values: optionalList(labelValue(), VALUES),
   },
   cel({
     rule: valuesFor(noValues),
@@ -26,7 +27,7 @@ const LabelRequirementSchema = Type.Object(
 
 export const LabelSelectorSchema = Type.Object(
   {
-    matchExpressions: Type.Optional(Type.Array(LabelRequirementSchema, { maxItems: EXPRESSIONS, ...atomic })),
+    matchExpressions: optionalList(LabelRequirementSchema, EXPRESSIONS),
     matchLabels: Type.Optional(labelMap('matchLabels', 'Labels that must be present with these values.')),
   },
   { 'x-kubernetes-map-type': 'atomic' },
@@ -40,7 +41,7 @@ const NodeRequirementSchema = Type.Object(
   {
     key: labelKey('The label of the node.'),
     operator: Type.Enum(['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'], { type: 'string' }),
-    values: Type.Optional(Type.Array(labelValue(), { maxItems: VALUES, ...atomic })),
+    values: optionalList(labelValue(), VALUES),
   },
   cel({
     rule: valuesFor(`self.operator in ['Gt', 'Lt'] ? has(self.values) && size(self.values) == 1 : ${noValues}`),
@@ -65,8 +66,8 @@ const NodeFieldSchema = Type.Object({
 
 export const NodeSelectorTermSchema = Type.Object(
   {
-    matchExpressions: Type.Optional(Type.Array(NodeRequirementSchema, { maxItems: EXPRESSIONS, ...atomic })),
-    matchFields: Type.Optional(Type.Array(NodeFieldSchema, { maxItems: EXPRESSIONS, ...atomic })),
+    matchExpressions: optionalList(NodeRequirementSchema, EXPRESSIONS),
+    matchFields: optionalList(NodeFieldSchema, EXPRESSIONS),
   },
   { 'x-kubernetes-map-type': 'atomic' },
 );
