@@ -5,13 +5,10 @@ import type { ObjectMeta } from '../api/meta.ts';
 import { CERT_MANAGER_GROUP as group } from '../api/names.ts';
 
 const version = 'v1';
-export const certificateKind = { group, version, plural: 'certificates', kind: 'Certificate' } as const;
-export const certificateRequestKind = {
-  group,
-  version,
-  plural: 'certificaterequests',
-  kind: 'CertificateRequest',
-} as const;
+const resource = <Plural extends string, Kind extends string>(plural: Plural, kind: Kind) =>
+  ({ group, version, plural, kind }) as const;
+export const certificateKind = resource('certificates', 'Certificate');
+export const certificateRequestKind = resource('certificaterequests', 'CertificateRequest');
 
 /** cert-manager's conditions may lack fields that the operator's always have. */
 export type TheirCondition = Pick<Condition, 'type' | 'status'> &

@@ -68,10 +68,7 @@ export type CertificateRequirement = {
 export const writtenFor = (need: CertificateRequirement): string | undefined =>
   need.from === 'user' ? need.mount : need.secret;
 
-interface Managed {
-  readonly duration?: string;
-  readonly renewBefore?: string;
-}
+type Managed = NonNullable<NonNullable<Tls['peer']>['managed']>;
 
 function lifeOf({ duration, renewBefore }: Managed): { readonly durationMs: number; readonly renewBeforeMs: number } {
   const durationMs = parseDuration(duration ?? DEFAULT_DURATION) ?? 0;

@@ -1,6 +1,7 @@
 /** One call to one member: session, time limit, authentication, and every failure as a value. */
 import type {
   DescMessage,
+  DescMethod,
   DescMethodStreaming,
   DescMethodUnary,
   MessageInitShape,
@@ -209,10 +210,7 @@ const tokenMayHelp = ({ access }: Ask, token: Token, { kind }: EtcdError): boole
   (access?.passwords?.() ?? []).length > 0 &&
   (kind === 'invalidToken' || (token === undefined && UNAUTHENTICATED.includes(kind)));
 
-interface Method {
-  readonly name: string;
-  readonly parent: { readonly name: string };
-}
+type Method = Pick<DescMethod, 'name' | 'parent'>;
 const nameOf = ({ name, parent }: Method): string => `${parent.name}/${name}`;
 
 /** A member responds to these without its peers. Any other call may time out only because there is no quorum. */

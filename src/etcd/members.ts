@@ -1,5 +1,5 @@
 /** Membership: the members of the cluster, and changes to it. */
-import { Cluster, type Member } from '../gen/etcd/cluster_pb.ts';
+import { Cluster, type Member, type MemberListResponse } from '../gen/etcd/cluster_pb.ts';
 import type { Ask, Caller } from './call.ts';
 import { failure, type Result } from './errors.ts';
 
@@ -35,11 +35,6 @@ export interface MembersPort {
 /** No real cluster has this many; a response with more is an attack or a bug. */
 const MAX_MEMBERS = 100;
 
-interface ListAnswer {
-  readonly header?: { readonly clusterId: bigint } | undefined;
-  readonly members: readonly Member[];
-}
-
 const entry = ({ ID, name, peerURLs, clientURLs, isLearner }: Member): MemberEntry => ({
   id: ID,
   name,
@@ -48,7 +43,7 @@ const entry = ({ ID, name, peerURLs, clientURLs, isLearner }: Member): MemberEnt
   isLearner,
 });
 
-function membership({ header, members }: ListAnswer): Membership {
+function membership({ header, members }: Pick<MemberListResponse, 'header' | 'members'>): Membership {
   if (members.length > MAX_MEMBERS) throw failure('badAnswer', `the response lists ${members.length} members`);
   return { clusterId: header?.clusterId ?? 0n, members: members.map(entry) };
 }

@@ -3,7 +3,7 @@ import { ApiError, isNotLeading } from '../kube/errors.ts';
 import { isAtLeast, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
-import { type Clock, deadline } from './clock.ts';
+import { deadline } from './clock.ts';
 import { type Executed, type ExecuteOptions, execute, isStale, type Subject, type Write } from './execute.ts';
 import { Failures } from './failures.ts';
 import type { Logger } from './log.ts';
@@ -36,12 +36,10 @@ export interface Reconciler<Observed, Status extends object, Call extends NamedC
 
 export interface ControllerOptions
   extends Omit<ExecuteOptions, 'onWrite' | 'call' | 'shouldCoalesce' | 'needsVersion'> {
-  readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** The caches that a reconcile reads from. */
   readonly stores: readonly AnyStore[];
-  readonly signal: AbortSignal;
 }
 
 export const RECONCILE_DEADLINE_MS = 30_000;

@@ -107,13 +107,10 @@ export interface Decision<Status extends object, Call extends NamedCall = never>
 }
 
 /** What one row of upkeep decided. Its sequences are independent of each other and of every other row: each has its own outcome. */
-export interface Upkeep<Status extends object, Call extends NamedCall = never> {
-  readonly message: string;
-  readonly latch?: Partial<Status>;
+export interface Upkeep<Status extends object, Call extends NamedCall = never>
+  extends Omit<Decision<Status, Call>, 'steps'> {
   /** Each runs in order and ends at its first failure. Its first step names the object that a failure is reported for. */
   readonly sequences?: readonly (readonly Step<Call>[])[];
-  readonly event?: EventRecord;
-  readonly requeueAfterMs?: number;
 }
 
 /** A row of upkeep whose steps are independent of each other; `undefined` if there are none. */

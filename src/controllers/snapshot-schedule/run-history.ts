@@ -12,10 +12,16 @@ import { type JobResult, jobResultOf } from './job-result.ts';
 import { dueTimeIn, hasFailed, isStored, newestRun, type Observed, statusBefore } from './observed.ts';
 import { lastStarted } from './scheduling.ts';
 
-export type RunHistory = Pick<
-  EtcdSnapshotScheduleStatus,
-  'lastScheduleTime' | 'lastSuccessful' | 'lastFailed' | 'successes' | 'stored' | 'lastDrill' | 'lastRestored'
->;
+export const RECORDED = [
+  'lastScheduleTime',
+  'lastSuccessful',
+  'lastFailed',
+  'successes',
+  'stored',
+  'lastDrill',
+  'lastRestored',
+] as const;
+export type RunHistory = Pick<EtcdSnapshotScheduleStatus, (typeof RECORDED)[number]>;
 
 /** The snapshot that it is about. */
 type Recorded<Task extends 'prune' | 'drill'> = JobResult<Task> & { readonly about: string };

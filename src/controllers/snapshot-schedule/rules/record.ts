@@ -4,21 +4,11 @@ import { isBeingDeleted } from '../../../domain/ownership.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
 import type { Decision } from '../../../runtime/plan.ts';
 import { type Observed, statusBefore } from '../observed.ts';
-import { type RunHistory, runHistoryOf } from '../run-history.ts';
+import { RECORDED, type RunHistory, runHistoryOf } from '../run-history.ts';
 
 /** The garbage collector deletes its EtcdSnapshots and Jobs. */
 export const beingDeleted = (o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined =>
   isBeingDeleted(o.object) ? { message: 'the schedule is being deleted: stored snapshots are kept' } : undefined;
-
-const RECORDED: readonly (keyof RunHistory)[] = [
-  'lastScheduleTime',
-  'lastSuccessful',
-  'lastFailed',
-  'successes',
-  'stored',
-  'lastDrill',
-  'lastRestored',
-];
 
 export function record(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const [before, facts] = [statusBefore(o), runHistoryOf(o)];
