@@ -84,7 +84,7 @@ function creation(made: readonly Made[]): readonly Figure[] {
       'made: API writes',
       made.map(({ writes }) => writes.length),
       'count',
-      { atMost: 30, go: '84-97' },
+      { atMost: 29, go: '84-97' },
     ),
     ...kinds.map((name) =>
       summarise(
@@ -152,7 +152,7 @@ function counter(rig: Rig): (when: string, times: number) => readonly Figure[] {
     return [
       summarise(`${when}: API writes`, [since.length * times], 'count', { atMost: 0, go: '240' }),
       summarise(`${when}: etcd connections`, [(rig.rpcs.opened - opened) * times], 'count', { atMost: 3, go: '1050' }),
-      summarise(`${when}: etcd calls`, [(rig.rpcs.calls.length - calls) * times], 'count', { atMost: 130, go: '480' }),
+      summarise(`${when}: etcd calls`, [(rig.rpcs.calls.length - calls) * times], 'count', { atMost: 90, go: '480' }),
     ];
   };
 }

@@ -241,6 +241,8 @@ test.each<[string, readonly Condition[] | undefined, readonly Condition[], reado
   expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(expected);
 });
 
+const found = { memberID: '1', version: '3.6.1', conditions: [ready('PodNotReady')] };
+
 test.each<[string, EtcdMemberStatus, EtcdMemberStatus, boolean]>([
   ['the first condition of a new member', {}, { conditions: [ready('PodNotReady')] }, true],
   ['a new member that has lost its data', {}, { conditions: [ready('DataLost')] }, false],
@@ -249,6 +251,14 @@ test.each<[string, EtcdMemberStatus, EtcdMemberStatus, boolean]>([
   ['a Pod that is deleted', { podUID: 'a' }, {}, false],
   ['a Pod that is created', {}, { podUID: 'a', conditions: [ready('PodNotReady')] }, true],
   ['another Pod', { podUID: 'a' }, { podUID: 'b' }, false],
+  ['the id of a new member with a volume', {}, { ...found, pvcName: 'data' }, true],
+  ['the id of a new member in memory', {}, found, false],
+  [
+    'the id of a new member whose Pod is ready',
+    {},
+    { ...found, pvcName: 'data', conditions: [ready('PodReady')] },
+    false,
+  ],
 ])('whether a status write may wait: %s', (_what, before, after, expected) => {
   expect(isMinor(before, after)).toBe(expected);
 });

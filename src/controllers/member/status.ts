@@ -162,7 +162,7 @@ export function eventsFor(o: Observed, after: EtcdMemberStatus): readonly EventR
     .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
 }
 
-/** Of a new member, these status writes are coalesced until its id is known: no controller waits for them. */
+/** Of a new member, these status writes are coalesced until its Pod is ready: no controller waits for them. */
 const LATE_IN_NEW: readonly (keyof EtcdMemberStatus)[] = [
   'conditions',
   'podName',
@@ -171,10 +171,12 @@ const LATE_IN_NEW: readonly (keyof EtcdMemberStatus)[] = [
   'replicas',
   'selector',
 ];
+/** The volume of a member keeps its data when its Pod is deleted; without one, only the recorded id proves that there was data. */
+const LATE_WITH_VOLUME: readonly (keyof EtcdMemberStatus)[] = [...LATE_IN_NEW, 'memberID', 'version'];
 
 export const isMinor = (before: EtcdMemberStatus, after: EtcdMemberStatus): boolean => {
   const isNew = isStarting(before) && STARTING.includes(findCondition(after.conditions, 'Ready')?.reason ?? '');
-  return messagesOnly(before, after, isNew ? LATE_IN_NEW : []);
+  return messagesOnly(before, after, isNew ? (after.pvcName === undefined ? LATE_IN_NEW : LATE_WITH_VOLUME) : []);
 };
 
 /** A stale `podUID` of an in-memory member would count as evidence that its data is lost. */

@@ -136,8 +136,8 @@ describe('a member compares its data before it serves', () => {
     decide(world({ member, pod: absent, etcd: { is: 'notAsked' }, ...patch })).steps.flatMap((s) =>
       s.do === 'create' ? ((s.object as Pod).metadata.annotations?.[INITIAL_CHECK_ANNOTATION] ?? []) : [],
     );
-  const started = (check: string) => {
-    const pod = aPod({ ready: true, labels: voter });
+  const started = (check: string, ready = true) => {
+    const pod = aPod({ ready, labels: voter });
     return ours({ ...pod, metadata: { ...pod.metadata, annotations: { [INITIAL_CHECK_ANNOTATION]: check } } });
   };
 
@@ -147,13 +147,16 @@ describe('a member compares its data before it serves', () => {
     ['not when it is new and has none', { member: joiner, hasCompany: true }, 'false'],
     ['not where all start together: each would wait for the others', { hasCompany: false }, 'false'],
   ])('%s', (_where, patch, check) => expect(made(patch)).toEqual([check]));
-  test('at its next start, once it serves', () => {
-    expect(stepOf(world({ member, pod: started('false') }))).toMatchObject({
+  test.each<[string, Partial<Observed>]>([
+    ['its etcd responds', { pod: started('false', false) }],
+    ['its Pod is ready', { pod: started('false'), etcd: { is: 'unreachable', message: 'timeout' } }],
+  ])('at its next start, once %s', (_when, patch) => {
+    expect(stepOf(world({ member, ...patch }))).toMatchObject({
       fields: { metadata: { annotations: { [INITIAL_CHECK_ANNOTATION]: 'true' } } },
     });
   });
   test.each<[string, Partial<Observed>]>([
-    ['it does not serve yet', { pod: started('false'), etcd: { is: 'unreachable', message: 'timeout' } }],
+    ['it does not serve yet', { pod: started('false', false), etcd: { is: 'unreachable', message: 'timeout' } }],
     ['the annotation is set', { pod: started('true') }],
     ['the check is not enabled', {}],
   ])('and its Pod is not patched when %s', (_when, patch) => {

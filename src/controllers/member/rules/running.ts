@@ -167,7 +167,8 @@ export const markPod = (o: Observed): Contributed => {
   const begins = initialStateOf(o.member, o.member.spec.bootstrap === true ? 'cluster' : 'member');
   const annotated = annotations[begins.annotation];
   const hasStarted = voter && annotated !== undefined && annotated !== begins.after; // a seed votes as soon as the cluster has formed
-  const enableCheck = voter && o.etcd.is === 'answers' && annotations[INITIAL_CHECK_ANNOTATION] === 'false';
+  const hasServed = o.etcd.is === 'answers' || isPodReady(o.pod.object);
+  const enableCheck = voter && hasServed && annotations[INITIAL_CHECK_ANNOTATION] === 'false';
   const serves = voter && drainingSince(annotations) === undefined;
   const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== serves;
   if (!relabel && !hasStarted && !enableCheck) return undefined;
