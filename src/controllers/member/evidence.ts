@@ -83,8 +83,14 @@ function lostNode(o: Observed): Evidence | undefined {
 const judgedForMs = (o: Observed, { state }: ContainerStatus): number | undefined =>
   state?.running && Date.parse(state.running.startedAt ?? '') + STABLE_AFTER_MS - o.now;
 
-/** etcd has run for long enough that its previous exit proves nothing about this run. */
-export const isStable = (o: Observed, container: ContainerStatus): boolean => (judgedForMs(o, container) ?? 1) <= 0;
+/** etcd was OOM-killed, and the present run has not lasted long enough yet to prove that it has enough memory. */
+export function outOfMemory(o: Observed): { readonly standsForMs?: number } | undefined {
+  const container = etcdContainer(o);
+  if (!container || lastTermination(container)?.reason !== 'OOMKilled') return undefined;
+  const standsForMs = judgedForMs(o, container);
+  if (standsForMs === undefined) return {};
+  return standsForMs > 0 ? { standsForMs } : undefined;
+}
 
 /** What the last exit of etcd proves about its data, while the present run is judged by it. */
 function lastFinding(o: Observed): (Finding & { readonly standsForMs?: number }) | undefined {

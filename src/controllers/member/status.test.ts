@@ -141,6 +141,15 @@ describe('the status', () => {
     );
   });
 
+  test('an OOM kill is reported for a minute of the next run, and not until the next resync', () => {
+    const end = { exitCode: 137, reason: 'OOMKilled' };
+    const o = withEnd(end);
+    if (o.pod.is !== 'ours') throw new Error('there is no Pod');
+    const running = { ...restarting(end), state: { running: { startedAt: iso(NOW - 20_000) } } };
+    const pod = ours({ ...o.pod.object, status: { phase: 'Running', containerStatuses: [running] } });
+    expect(decide({ ...o, pod }).requeueAfterMs).toBe(40_000);
+  });
+
   test('it reports what etcd cannot access, and that nothing is deleted', () => {
     const message = '{"level":"fatal","msg":"failed to open WAL","error":"permission denied"}';
     expect(findCondition(decide(withEnd({ exitCode: 1, message })).status.conditions, 'Ready')).toMatchObject({

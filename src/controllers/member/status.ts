@@ -17,7 +17,7 @@ import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
 import { type EventRecord, failureMessage } from '../../runtime/plan.ts';
-import { dataTrouble, isStable, provenLoss } from './evidence.ts';
+import { dataTrouble, outOfMemory, provenLoss } from './evidence.ts';
 import {
   cannotRestore,
   conflicts,
@@ -28,7 +28,7 @@ import {
   notYet,
   type Observed,
 } from './observed.ts';
-import { etcdContainer, failedStartsOf, lastTermination } from './terminations.ts';
+import { failedStartsOf } from './terminations.ts';
 
 export function statusOf(o: Observed, message: string): EtcdMemberStatus {
   if (isDeleting(o) || isClusterBeingDeleted(o)) return o.member.status ?? {};
@@ -126,8 +126,7 @@ const podTrouble = (o: Observed, pod: Pod): string =>
 
 /** Kubernetes reports neither the limit nor the remedy. */
 function lacksMemory(o: Observed, pod: Pod): string | undefined {
-  const container = etcdContainer(o);
-  if (!container || lastTermination(container)?.reason !== 'OOMKilled' || isStable(o, container)) return undefined;
+  if (!outOfMemory(o)) return undefined;
   const limit = pod.spec?.containers.find(({ name }) => name === 'etcd')?.resources?.limits?.['memory'];
   return `etcd was OOM-killed${limit === undefined ? '' : ` at its memory limit of ${limit}`}: its data is kept; raise spec.resources.limits.memory`;
 }

@@ -18,7 +18,7 @@ import { FOREIGN_RECHECK_MS, MEMBER_PROBE, RESYNC_MS } from '../../../domain/tim
 import { probeMs } from '../../../lib/backoff.ts';
 import { type Decision, refTo, type Step } from '../../../runtime/plan.ts';
 import { type InitialState, initialStateOf, memberPod, volumeClaim, volumeOwnership } from '../build.ts';
-import { dataTrouble, evidenceOf, provenLoss } from '../evidence.ts';
+import { dataTrouble, evidenceOf, outOfMemory, provenLoss } from '../evidence.ts';
 import {
   type Contributed,
   cannotRestore,
@@ -201,12 +201,13 @@ export const steady = (o: Observed): Decision<EtcdMemberStatus> => {
   const trouble = dataTrouble(o);
   if (trouble)
     return { message: trouble.message, requeueAfterMs: Math.min(trouble.standsForMs ?? RESYNC_MS, RESYNC_MS) };
-  if (o.etcd.is !== 'unreachable') return { message: 'the PVC and the Pod match the spec', requeueAfterMs: RESYNC_MS };
+  const resyncMs = outOfMemory(o)?.standsForMs ?? RESYNC_MS; // without it, the advice to raise the limit stays for minutes
+  if (o.etcd.is !== 'unreachable') return { message: 'the PVC and the Pod match the spec', requeueAfterMs: resyncMs };
   const pod = o.pod.is === 'ours' ? o.pod.object : undefined;
   const elapsed = pod?.status?.startTime === undefined ? 0 : o.now - Date.parse(pod.status.startTime);
   const ready = pod && isPodReady(pod);
   return {
     message: `${ready ? 'the Pod is ready, but etcd' : 'etcd'} does not respond to the operator: ${o.etcd.message}`,
-    requeueAfterMs: ready || !hasJoined(o) ? probeMs(elapsed, MEMBER_PROBE) : RESYNC_MS,
+    requeueAfterMs: ready || !hasJoined(o) ? probeMs(elapsed, MEMBER_PROBE) : resyncMs,
   };
 };
