@@ -67,6 +67,8 @@ function portUnrest(world: World, cluster: EtcdCluster, part: EtcdPortName): Wro
   for (const { name, running, options } of world.etcd.nodes) {
     const port = options.tls?.[part];
     if (!running || !port) continue;
+    if (need.from === 'user' && port.leaf() !== textIn(secret(need.secret), 'tls.crt'))
+      return `${name} does not serve the certificate of the user on the ${part} port`; // Secrets of users are read every five minutes
     if (!accepts(target, port.leaf())) return `${name} serves a certificate of a previous CA on the ${part} port`;
     if (port.bundle !== undefined && port.bundle.trim() !== target.trim())
       return `${name} trusts other CAs than the target on the ${part} port`;
