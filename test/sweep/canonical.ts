@@ -30,22 +30,24 @@ const VOLATILE: readonly string[] = [
   'initialCluster',
   'containerStatuses',
   'last',
+  'etcd-operator.cozystack.io/written-at',
 ];
 const ROLES_THAT_CHANGE: Readonly<Record<string, string>> = { leader: 'voter', follower: 'voter' };
 const JOIN_LIST = /--initial-cluster=[^"]*/g;
 const MEMBER = /<member \d>/g;
 const ID = /\b[0-9a-f]{16}\b/g;
+const DIGEST = /\b[0-9a-f]{64}\b|(?<=-trust-)[0-9a-f]{10}\b/g;
+/** All certificates expire within seconds. */
+const EXPIRY = /first certificate to expire is in Secret \S+, on [0-9-]+T[0-9:]+Z/g;
 const UID = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
 export function canonical(objects: readonly KubeObject[], cluster: KubeObject, namespace: string): readonly string[] {
   const rename = renamer(objects, cluster);
   const texts = objects.map((object) => {
     const text = rename(JSON.stringify(object)).replaceAll(namespace, '<namespace>');
-    return JSON.stringify(
-      stripped(JSON.parse(text.replace(JOIN_LIST, '').replace(UID, '<uid>').replace(ID, '<id>'))),
-      undefined,
-      1,
-    );
+    const plain = [JOIN_LIST, EXPIRY].reduce((now, volatile) => now.replace(volatile, ''), text);
+    const named = plain.replace(UID, '<uid>').replace(ID, '<id>').replace(DIGEST, '<digest>');
+    return JSON.stringify(stripped(JSON.parse(named)), undefined, 1);
   });
   return texts.sort();
 }
@@ -76,10 +78,14 @@ function stripped(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value)
     .filter(([key]) => !VOLATILE.includes(key))
-    .map(
-      ([key, inner]) => [key, key === 'role' ? (ROLES_THAT_CHANGE[String(inner)] ?? inner) : stripped(inner)] as const,
-    );
+    .map(([key, inner]) => [key, field(key, inner)] as const);
   return Object.fromEntries(entries.sort(([a], [b]) => a.localeCompare(b)));
+}
+
+function field(key: string, value: unknown): unknown {
+  if (key === 'role') return ROLES_THAT_CHANGE[String(value)] ?? value;
+  if (key === 'data') return Object.keys(Object(value)).sort(); // of a Secret: keys are random
+  return stripped(value);
 }
 
 /** Lists of named items have no order; lists of strings (a command) keep theirs. */

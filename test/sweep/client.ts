@@ -21,11 +21,9 @@ export class Client {
     for (let n = 0; !this.#stopped; n++) {
       const asked = this.#ready()[n % Math.max(1, this.#ready().length)];
       const key = `${PREFIX}${n}`;
-      if (asked) {
-        const { etcd } = this.#rig.world;
-        const answer = await etcd.put({ endpoint: `http://${asked.address}:2379`, timeoutMs: 1_000 }, key, key);
-        if (answer.ok) this.#acknowledged.push(key);
-      }
+      const ask = asked && this.#rig.asClient(asked, 1_000);
+      const answer = ask && (await this.#rig.world.etcd.put(ask, key, key));
+      if (answer?.ok) this.#acknowledged.push(key);
       await pause(EVERY_MS);
     }
   }
@@ -49,8 +47,8 @@ export class Client {
 
   async #read(): Promise<readonly string[] | undefined> {
     const [asked] = this.#ready();
-    if (!asked) return undefined;
-    const ask = { endpoint: `http://${asked.address}:2379`, timeoutMs: 2_000 };
+    const ask = asked && this.#rig.asClient(asked, 2_000);
+    if (!ask) return undefined;
     const answer = await this.#rig.world.etcd.kv.range(ask, { key: PREFIX, prefix: true });
     if (!answer.ok) return undefined;
     return answer.value.kvs.flatMap(({ key, value }) => (same(key, value) ? new TextDecoder().decode(key) : []));

@@ -10,6 +10,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import type { SeenCall } from '../support/faults/grpc-proxy.ts';
 import type { Running } from '../support/kubelet/pod-run.ts';
 import { pause } from '../support/servers/processes.ts';
+import { CredentialInvariants } from './credential-invariants.ts';
 import { MEMBERSHIP, type Rig } from './rig.ts';
 
 const SAMPLE_MS = 333;
@@ -17,6 +18,7 @@ const ASK_MS = 1_000;
 
 export class Invariants {
   readonly #rig: Rig;
+  readonly #credentials: CredentialInvariants;
   readonly #violations = new Set<string>();
   readonly #clusterIDs = new Set<string>();
   /** Which member a data folder belongs to. */
@@ -30,6 +32,7 @@ export class Invariants {
 
   constructor(rig: Rig, { stopping }: { readonly stopping: boolean }) {
     this.#rig = rig;
+    this.#credentials = new CredentialInvariants(rig);
     this.#stopping = stopping;
     this.#unsubscribe = rig.ledger.onChange(rig.namespace, (kind, before, after) =>
       this.#onChange(kind, before, after),
@@ -97,13 +100,15 @@ export class Invariants {
     while (!this.#over) {
       await Promise.all(this.#running().map((run) => this.#sample(run)));
       await this.#ask();
+      for (const violated of await this.#credentials.sample(this.#running())) this.#violations.add(violated);
       await pause(SAMPLE_MS);
     }
   }
 
   async #sample(run: Running): Promise<void> {
-    const status = await this.#rig.world.etcd.status(askOf(run));
-    if (!status.ok || status.value.memberId === 0n) return;
+    const ask = this.#rig.asClient(run, ASK_MS);
+    const status = ask && (await this.#rig.world.etcd.status(ask));
+    if (!status?.ok || status.value.memberId === 0n) return;
     this.#clusterIDs.add(hexId(status.value.clusterId));
     if (this.#clusterIDs.size > 1)
       this.#violations.add(`I1: members responded for ${[...this.#clusterIDs].join(' and ')}`);
@@ -116,8 +121,9 @@ export class Invariants {
   /** The members of the cluster, as a member that responds knows them. */
   async #ask(): Promise<Membership | undefined> {
     for (const run of this.#running()) {
-      const answer = await this.#rig.world.etcd.memberList({ ...askOf(run), linearizable: false });
-      if (!answer.ok) continue;
+      const ask = this.#rig.asClient(run, ASK_MS);
+      const answer = ask && (await this.#rig.world.etcd.memberList({ ...ask, linearizable: false }));
+      if (!answer?.ok) continue;
       this.#list = answer.value;
       return answer.value;
     }
@@ -134,6 +140,7 @@ export class Invariants {
 
   /** At rest, etcd and Kubernetes agree on the members of the cluster. */
   async atRest(): Promise<void> {
+    for (const violated of await this.#credentials.atRest(this.#running())) this.#violations.add(violated);
     const members = this.#rig.members;
     if (members.every(({ spec }) => (spec as { readonly dormant?: boolean }).dormant === true)) return;
     const listed = ((await this.#ask())?.members ?? []).map(
@@ -148,4 +155,3 @@ export class Invariants {
 const quorum = (voters: number): number => Math.floor(voters / 2) + 1;
 const votersOf = (list: Membership | undefined): readonly string[] =>
   (list?.members ?? []).filter(({ isLearner }) => !isLearner).map(({ name }) => name);
-const askOf = (run: Running) => ({ endpoint: `http://${run.address}:2379`, timeoutMs: ASK_MS });

@@ -2,13 +2,13 @@
 import { etcdClusters, etcdMembers } from '../../src/api/names.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
-import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
+import { persistentVolumeClaims, podDisruptionBudgets, pods, secrets, services } from '../../src/kube/resources.ts';
 import { ALL_NAMESPACES, Store } from '../../src/kube/store.ts';
 import { watch } from '../../src/kube/watcher.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
 
-/** Every kind of object that a cluster consists of. */
-export const KINDS: readonly Resource[] = [
+/** Every kind that the operator watches for a cluster. */
+export const WATCHED: readonly Resource[] = [
   etcdClusters,
   etcdMembers,
   pods,
@@ -16,6 +16,8 @@ export const KINDS: readonly Resource[] = [
   services,
   podDisruptionBudgets,
 ];
+/** Every kind of object that a cluster consists of. */
+const KINDS: readonly Resource[] = [...WATCHED, secrets];
 
 export type Counts = Readonly<Record<string, number>>;
 export type OnChange = (kind: string, before: KubeObject | undefined, after: KubeObject | undefined) => void;

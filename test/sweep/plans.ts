@@ -1,8 +1,8 @@
 /** A plan is a workload and one fault. Its name describes it completely, so that a failure can be replayed from the name. */
 import type { Match } from '../support/faults/proxy.ts';
 import { eventually } from '../support/servers/processes.ts';
-import { KINDS } from './ledger.ts';
-import { MEMBERSHIP, type Rig } from './rig.ts';
+import { WATCHED } from './ledger.ts';
+import { CHANGES, type Rig } from './rig.ts';
 import { type Workload, workloadCalled } from './workloads.ts';
 
 /** What a run without faults did. */
@@ -31,7 +31,7 @@ const LOST_MS = 2_000;
 const COALESCED_MS = 1_000;
 export const DELAYS_S = [2, 8, 30] as const;
 
-const plural = KINDS.map((kind) => kind.plural);
+const plural = WATCHED.map((kind) => kind.plural);
 const slug = (call: string): string => call.replace('/', '.').replace(' ', '-');
 const rpcName = (method: string): string => method.split('/')[1] ?? '';
 
@@ -94,8 +94,8 @@ function arrangeKill(rig: Rig, when: 'before' | 'after', call: string, crash: ()
 }
 
 const methodCalled = (name: string): string => {
-  const found = MEMBERSHIP.find((method) => rpcName(method) === name);
-  if (found === undefined) throw new Error(`"${name}" is not a membership call`);
+  const found = CHANGES.find((method) => rpcName(method) === name);
+  if (found === undefined) throw new Error(`"${name}" is not a call that changes etcd`);
   return found;
 };
 

@@ -1,10 +1,20 @@
 /** One namespace with its own operator, whose connections to the API server and to each member all go through fault proxies. */
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
-import { headlessServiceName, LEASE_NAME, memberName } from '../../src/api/names.ts';
-import { leases } from '../../src/kube/resources.ts';
+import {
+  applicationCertificateName,
+  headlessServiceName,
+  hostOf,
+  LEASE_NAME,
+  memberName,
+} from '../../src/api/names.ts';
+import type { Ask } from '../../src/etcd/client.ts';
+import type { Secret } from '../../src/gen/kube.ts';
+import { leases, secrets } from '../../src/kube/resources.ts';
 import { Rulebook, type SeenCall } from '../support/faults/grpc-proxy.ts';
 import type { FaultProxy, Passed } from '../support/faults/proxy.ts';
+import type { Running } from '../support/kubelet/pod-run.ts';
 import { grantLease } from '../support/servers/control-plane.ts';
 import { type Child, eventually } from '../support/servers/processes.ts';
 import { clusters, members, type World } from '../support/servers/world.ts';
@@ -19,7 +29,20 @@ export const MEMBERSHIP: readonly string[] = [
   'Cluster/MemberUpdate',
   'Maintenance/MoveLeader',
 ];
+/** Calls that change anything in etcd, and those that prove a password. */
+export const CHANGES: readonly string[] = [
+  ...MEMBERSHIP,
+  'Auth/UserAdd',
+  'Auth/UserGrantRole',
+  'Auth/UserChangePassword',
+  'Auth/AuthEnable',
+  'Auth/Authenticate',
+];
 export const CLUSTER = 'db';
+/** The Secret of the user with the password of root. */
+export const ROOT = 'root';
+/** Longer than the kubelet here takes to update a Secret in a Pod. */
+const GRACE_SECONDS = 2;
 
 export class Rig {
   readonly world: World;
@@ -30,6 +53,7 @@ export class Rig {
   readonly rpcs: Rulebook;
   readonly #start: () => Child;
   readonly #operators: Child[] = [];
+  readonly #passwords: string[] = [];
   /** The cluster as it was created; it keeps its uid after it was deleted. */
   made: EtcdCluster | undefined;
 
@@ -47,7 +71,12 @@ export class Rig {
     const namespace = await world.namespace();
     await grantLease(world.admin, namespace);
     const proxy = await world.faultProxy();
-    const flags = [`--watch-namespace=${namespace}`, '--leader-elect', `--namespace=${namespace}`];
+    const flags = [
+      `--watch-namespace=${namespace}`,
+      '--leader-elect',
+      `--namespace=${namespace}`,
+      `--rotation-grace=${GRACE_SECONDS}`,
+    ];
     return new Rig(world, ledger, namespace, proxy, () => world.startOperator(...proxy.flags, ...flags));
   }
 
@@ -90,8 +119,12 @@ export class Rig {
     return Array.from({ length: MAX_NAMES }, (_, i) => memberName(CLUSTER, uid, i + 1));
   }
 
-  async edit(spec: Partial<EtcdClusterSpec>): Promise<void> {
-    await this.world.admin.patch(clusters, { namespace: this.namespace, name: CLUSTER }, { spec });
+  edit(spec: Partial<EtcdClusterSpec>): Promise<void> {
+    return this.patch({ spec });
+  }
+
+  async patch(fields: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.world.admin.patch(clusters, { namespace: this.namespace, name: CLUSTER }, fields);
   }
 
   get cluster(): EtcdCluster | undefined {
@@ -113,6 +146,45 @@ export class Rig {
 
   membershipCalls(): readonly SeenCall[] {
     return this.rpcs.calls.filter(({ method }) => MEMBERSHIP.includes(method));
+  }
+
+  changes(): readonly SeenCall[] {
+    return this.rpcs.calls.filter(({ method }) => CHANGES.includes(method));
+  }
+
+  secret(name: string): Secret | undefined {
+    return this.ledger.ofKind<Secret>(secrets, this.namespace).find(({ metadata }) => metadata.name === name);
+  }
+
+  get password(): string | undefined {
+    return this.#passwords[0];
+  }
+
+  /** The user's password of root, from now on. Clients try the previous ones as well: etcd gets the new one later. */
+  async setPassword(password: string): Promise<void> {
+    const ref = { namespace: this.namespace, name: ROOT };
+    const data = { password: Buffer.from(password).toString('base64') };
+    if (this.#passwords.length > 0) await this.world.admin.patch(secrets, ref, { data });
+    else await this.world.admin.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: ref, data });
+    this.#passwords.unshift(password);
+  }
+
+  /** How an application reaches a member: with the certificate that it was given, if there is one yet, and the password of root. */
+  asClient(run: Running, timeoutMs: number): Ask | undefined {
+    if (!run.tls('client')) return { endpoint: `http://${run.address}:2379`, timeoutMs };
+    const given = this.secret(applicationCertificateName(CLUSTER));
+    if (!given) return undefined;
+    const [ca, cert, key] = ['ca.crt', 'tls.crt', 'tls.key'].map((name) => textOf(given, name));
+    const serverName = hostOf(run.pod.metadata.name ?? '', CLUSTER, this.namespace);
+    return {
+      endpoint: `https://${run.address}:2379`,
+      timeoutMs,
+      access: {
+        cluster: `application of ${this.namespace}`,
+        tls: () => ({ ca: ca ?? '', cert: cert ?? '', key: key ?? '', serverName }),
+        passwords: () => this.#passwords.map((password) => ({ user: 'root', password })),
+      },
+    };
   }
 
   /** The logs of the operators, one after the other. */

@@ -42,7 +42,7 @@ export async function recordReference(world: World, ledger: Ledger, workload: Wo
   const rig = await Rig.build(world, ledger);
   try {
     const stage = await prepare(rig, workload);
-    const [writes, rpcs] = [rig.writes().length, rig.membershipCalls().length];
+    const [writes, rpcs] = [rig.writes().length, rig.changes().length];
     const started = performance.now();
     await workload.act(rig);
     await eventually(`${workload.name} without faults`, () => workload.done(rig) || undefined, {
@@ -58,7 +58,7 @@ export async function recordReference(world: World, ledger: Ledger, workload: Wo
         .slice(writes)
         .map(({ verb, resource }) => `${verb} ${resource}`),
       rpcs: rig
-        .membershipCalls()
+        .changes()
         .slice(rpcs)
         .map(({ method }) => method),
       state: rig.state(),

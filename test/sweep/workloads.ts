@@ -1,9 +1,12 @@
 /** User operations on a cluster. Each is prepared without faults; the fault is installed only then. */
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
+import { keptPasswordName, ROTATE_CA_ANNOTATION } from '../../src/api/names.ts';
+import type { Tls } from '../../src/api/tls.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
-import { pods } from '../../src/kube/resources.ts';
+import { pods, secrets } from '../../src/kube/resources.ts';
 import { eventually } from '../support/servers/processes.ts';
 import { clusters } from '../support/servers/world.ts';
-import { CLUSTER, type Rig } from './rig.ts';
+import { CLUSTER, type Rig, ROOT } from './rig.ts';
 
 export interface Workload {
   readonly name: string;
@@ -39,6 +42,42 @@ const until = (rig: Rig, what: string, holds: (rig: Rig) => boolean): Promise<un
 const made = (replicas: number) => async (rig: Rig) => {
   await rig.createCluster({ replicas });
   await until(rig, `a cluster of ${replicas}`, settled(replicas));
+};
+
+const MTLS: Tls = { client: { managed: {} }, peer: { managed: {} } };
+const AUTH = { enabled: true, rootCredentialsSecretRef: { name: ROOT } };
+
+const secured = async (rig: Rig): Promise<void> => {
+  await rig.setPassword('first');
+  await rig.createCluster({ replicas: 3, tls: MTLS, auth: AUTH });
+};
+
+const isSecured = (rig: Rig): boolean => {
+  const holds = (type: string) => findCondition(rig.cluster?.status?.conditions, type)?.status === 'True';
+  return settled(3)(rig) && holds('AuthEnabled') && holds('CertificatesValid');
+};
+
+const madeSecured = async (rig: Rig): Promise<void> => {
+  await secured(rig);
+  await until(rig, 'a cluster with TLS and auth', isSecured);
+};
+
+const ROTATION = 'one';
+const hasRotated = (rig: Rig): boolean => {
+  const bundles = rig.ledger
+    .ofKind(secrets, rig.namespace)
+    .filter(({ metadata }) => metadata.name?.includes('-trust-'));
+  const valid = findCondition(rig.cluster?.status?.conditions, 'CertificatesValid');
+  const commanded = rig.cluster?.status?.trust?.commanded;
+  return settled(3)(rig) && valid?.reason === 'Valid' && commanded?.['client'] === ROTATION && bundles.length === 2;
+};
+
+/** etcd has the new password, and the operator knows it. */
+const hasChanged = (rig: Rig): boolean => {
+  const kept = rig.secret(keptPasswordName(CLUSTER));
+  return (
+    isSecured(rig) && kept !== undefined && textOf(kept, 'password') === 'second' && kept.data?.['next'] === undefined
+  );
 };
 
 const edited = (replicas: number) => (rig: Rig) => rig.edit({ replicas });
@@ -96,6 +135,29 @@ export const WORKLOADS: readonly Workload[] = [
     prepare: made(3),
     act: loseFollower,
     done: (rig) => settled(3)(rig) && rig.ledger.counts(rig.namespace)['deleted EtcdMember'] === 1,
+  },
+  {
+    name: 'create-3-mtls-auth',
+    sentence: 'a cluster of three with mTLS and auth is created',
+    act: secured,
+    done: isSecured,
+  },
+  {
+    name: 'rotate-ca',
+    sentence: 'the CA of a cluster with mTLS and auth is rotated',
+    prepare: madeSecured,
+    act: (rig) => rig.patch({ metadata: { annotations: { [ROTATE_CA_ANNOTATION]: ROTATION } } }),
+    done: hasRotated,
+  },
+  {
+    name: 'change-password',
+    sentence: 'the password of root is changed',
+    prepare: madeSecured,
+    act: async (rig) => {
+      await rig.setPassword('second');
+      await rig.edit({ progressDeadlineSeconds: 601 }); // users' Secrets are not watched: the edit makes the operator read them
+    },
+    done: hasChanged,
   },
   {
     name: 'delete',

@@ -83,8 +83,8 @@ export interface ProxyOptions {
   readonly target: string;
   readonly host?: string;
   readonly port?: number;
-  /** TLS options for the connection to the real etcd. */
-  readonly upstream?: http2.SecureClientSessionOptions;
+  /** TLS options for the next connection to the real etcd. */
+  readonly upstream?: () => http2.SecureClientSessionOptions;
   /** With a certificate, the proxy itself serves TLS. */
   readonly tls?: http2.SecureServerOptions;
   /** Its own unless it shares them. */
@@ -135,7 +135,7 @@ export async function startGrpcProxy(options: ProxyOptions): Promise<GrpcProxy> 
 }
 
 /** One session to the real etcd, opened on demand and again after it was lost. */
-function keepUpstream({ target, upstream = {} }: ProxyOptions): {
+function keepUpstream({ target, upstream }: ProxyOptions): {
   readonly session: () => http2.ClientHttp2Session;
   readonly close: () => void;
 } {
@@ -143,7 +143,7 @@ function keepUpstream({ target, upstream = {} }: ProxyOptions): {
   return {
     session: () => {
       if (current && !current.closed && !current.destroyed) return current;
-      const opened = http2.connect(target, { ...WIDE, ...upstream });
+      const opened = http2.connect(target, { ...WIDE, ...upstream?.() });
       opened.on('error', () => {});
       opened.once('connect', () => opened.setLocalWindowSize(4 * 1024 ** 2));
       current = opened;

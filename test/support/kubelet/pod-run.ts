@@ -1,5 +1,6 @@
 /** One Pod on its (only) node: its process, which is restarted whenever it ends, and the reported status. */
 import { mkdirSync, rmSync } from 'node:fs';
+import type { Server } from 'node:net';
 import type { ContainerState, Pod } from '../../../src/gen/kube.ts';
 import { ApiError, isConflict } from '../../../src/kube/errors.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
@@ -13,6 +14,7 @@ import { type Child, eventually, type Processes, pause } from '../servers/proces
 import { runBefore } from './pod-init.ts';
 import { argumentsOf, environment, podStatus, type Reported, readinessURL, readyFor } from './pod-process.ts';
 import { type Mounts, mountSecrets } from './pod-secrets.ts';
+import { forwardPort, type PortTls, portTls, proxyTls } from './pod-tls.ts';
 
 /** One Pod's process. */
 export interface Running {
@@ -24,6 +26,8 @@ export interface Running {
   /** Its process runs, whether it serves or not. */
   readonly alive: boolean;
   readonly ready: boolean;
+  /** The TLS of one of its ports; `undefined` when it is plain. */
+  tls(port: 'client' | 'peer'): PortTls | undefined;
 }
 
 export const NODE = 'loopback';
@@ -60,6 +64,8 @@ export class PodRun implements Running {
   alive = false;
   stopping = false;
   #front: GrpcProxy | undefined;
+  /** The operator examines the certificate that a member serves to its peers. */
+  #peerFront: Server | undefined;
   #lost = false;
   #rebooted = false;
   #mounts: Mounts = {};
@@ -127,6 +133,7 @@ export class PodRun implements Running {
   }
 
   async closeFront(): Promise<void> {
+    this.#peerFront?.close();
     await this.#front?.close();
   }
 
@@ -136,17 +143,27 @@ export class PodRun implements Running {
     await this.child?.stop('SIGKILL');
   }
 
+  tls(port: 'client' | 'peer'): PortTls | undefined {
+    return portTls(this.#arguments(this.pod, ''), port);
+  }
+
   async #openFront(host: string, rules: Rulebook): Promise<string> {
-    this.#front = await startGrpcProxy({ target: `http://${this.address}:2379`, host, port: 2379, rules });
+    const tls = this.tls('client');
+    const target = `${tls ? 'https' : 'http'}://${this.address}:2379`;
+    this.#front = await startGrpcProxy({ target, host, port: 2379, rules, ...(tls && proxyTls(tls)) });
+    if (tls) this.#peerFront = await forwardPort(host, this.address, 2380);
     return host;
+  }
+
+  #arguments(pod: Pod, podIP: string): readonly string[] {
+    return argumentsOf(pod, { address: this.address, data: this.data, podIP, mounts: this.#mounts });
   }
 
   async #start(podIP: string): Promise<void> {
     const { processes, hosts, etcd } = this.#site;
     const pod = await this.#present();
     if (this.stopping) return;
-    const args = argumentsOf(pod, { address: this.address, data: this.data, podIP, mounts: this.#mounts });
-    const [command, words] = hosts.around(this.#host, etcd, args);
+    const [command, words] = hosts.around(this.#host, etcd, this.#arguments(pod, podIP));
     const child = processes.start(refOf(pod).name, command, words, { ...process.env, ...environment(pod, podIP) });
     this.child = child;
     this.alive = true;
