@@ -25,6 +25,8 @@ export interface Verdict {
   readonly hit: boolean;
   /** From the Lease of the replacement to the end state. */
   readonly recoveredMs: number | undefined;
+  /** How long that may take. */
+  readonly allowedMs: number;
   /** The logs of the operators and the members, if something is wrong. */
   readonly log: string;
 }
@@ -36,7 +38,7 @@ const AFTERWARDS_MS = 300;
 const COALESCED_MS = 35_000;
 /** A call that hangs times out after 30 seconds. */
 const PATIENCE_MS = 90_000;
-export const RECOVERY_MS = 10_000;
+const RECOVERY_MS = 10_000;
 
 export async function recordReference(world: World, ledger: Ledger, workload: Workload): Promise<Reference> {
   const rig = await Rig.build(world, ledger);
@@ -73,6 +75,7 @@ export async function recordReference(world: World, ledger: Ledger, workload: Wo
 export async function runPlan(world: World, ledger: Ledger, plan: Plan, reference: Reference): Promise<Verdict> {
   const rig = await Rig.build(world, ledger);
   const wrong: string[] = [];
+  const allowedMs = RECOVERY_MS + (plan.workload.lasts ? reference.tookMs : 0);
   let hit = (): boolean => false;
   let recoveredMs: number | undefined;
   let log = '';
@@ -98,10 +101,10 @@ export async function runPlan(world: World, ledger: Ledger, plan: Plan, referenc
     wrong.push(error instanceof Error ? error.message : String(error));
   } finally {
     // A sweep has a thousand verdicts, and the logs of all of them do not fit into memory.
-    if (wrong.length > 0 || (recoveredMs ?? 0) > RECOVERY_MS) log = rig.log() + rig.membersLog();
+    if (wrong.length > 0 || (recoveredMs ?? 0) > allowedMs) log = rig.log() + rig.membersLog();
     await rig.stop();
   }
-  return { plan: plan.name, wrong, hit: hit(), recoveredMs, log };
+  return { plan: plan.name, wrong, hit: hit(), recoveredMs, allowedMs, log };
 }
 
 interface Stage {
@@ -130,7 +133,7 @@ async function prepare(rig: Rig, workload: Workload): Promise<Stage> {
 async function reach(rig: Rig, plan: Plan, reference: Reference, hit: () => boolean): Promise<number> {
   const same = (): true | undefined =>
     plan.workload.done(rig) && isSame(reference.state, rig.state()) ? true : undefined;
-  const deadline = PATIENCE_MS + 20 * plan.lagMs;
+  const deadline = PATIENCE_MS + reference.tookMs + 20 * plan.lagMs;
   await eventually(`the end of ${plan.name}`, same, { timeoutMs: deadline, everyMs: 100 }).catch(() => {
     const seen = `${hit() ? '' : 'the fault did not happen; '}the differences:`;
     throw new Error(`it did not reach the expected end state: ${seen}\n${difference(reference.state, rig.state())}`);

@@ -8,7 +8,7 @@ import { startWorld, type World } from '../support/servers/world.ts';
 import { Ledger } from './ledger.ts';
 import { planCalled } from './plans.ts';
 import { Rig } from './rig.ts';
-import { RECOVERY_MS, type Reference, recordReference, runPlan, type Verdict } from './run.ts';
+import { type Reference, recordReference, runPlan, type Verdict } from './run.ts';
 import { Turns } from './turns.ts';
 import type { Workload } from './workloads.ts';
 
@@ -82,7 +82,8 @@ export class Sweep {
   }
 }
 
-const isLate = ({ wrong, recoveredMs = 0 }: Verdict): boolean => wrong.length === 0 && recoveredMs > RECOVERY_MS;
+const isLate = ({ wrong, recoveredMs = 0, allowedMs }: Verdict): boolean =>
+  wrong.length === 0 && recoveredMs > allowedMs;
 
 export class Outcome {
   readonly verdicts: readonly Verdict[];

@@ -17,6 +17,8 @@ export interface Workload {
   readonly done: (rig: Rig) => boolean;
   /** The user stops or deletes all members. */
   readonly stopping?: true;
+  /** By design it takes longer than a replacement of the operator has, which gets as long as it takes without faults in addition. */
+  readonly lasts?: true;
 }
 
 /** The status is of the current generation, reports Reconciled, and this many members serve. */
@@ -148,6 +150,7 @@ export const WORKLOADS: readonly Workload[] = [
     prepare: madeSecured,
     act: (rig) => rig.patch({ metadata: { annotations: { [ROTATE_CA_ANNOTATION]: ROTATION } } }),
     done: hasRotated,
+    lasts: true,
   },
   {
     name: 'change-password',
