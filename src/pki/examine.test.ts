@@ -4,12 +4,13 @@ import * as x509 from '@peculiar/x509';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { examine, type Requirements, soonFrom, type TlsSecret } from './examine.ts';
 import { type Finding, isFatal, reasonOf, sentenceOf } from './findings.ts';
-import { createCA, issue, type KeyPair, type KeySource, type Leaf } from './issue.ts';
+import { CA_LIFETIME_MS, createCA, issue, type KeyPair, type KeySource, type Leaf } from './issue.ts';
 import { systemKeySource } from './key-source.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const DAY = 24 * 60 * 60_000;
+const BACKDATED_MS = 5 * 60_000;
 const WILDCARDS = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
 const CLIENTS = ['db-client.ns.svc', 'localhost', '127.0.0.1'];
 const BOTH = ['server auth', 'client auth'] as const;
@@ -40,6 +41,7 @@ async function intermediateCA(
   by: KeyPair,
   issuer = new x509.X509Certificate(by.cert).subject,
   notAfter = NOW + 1000 * DAY,
+  extensions: x509.Extension[] = [new x509.BasicConstraintsExtension(true, 0, true)],
 ): Promise<KeyPair> {
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const der = x509.PemConverter.decodeFirst(by.key);
@@ -52,7 +54,7 @@ async function intermediateCA(
     publicKey: keys.publicKey,
     signingKey: await webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, false, ['sign']),
     signingAlgorithm: ALGORITHM,
-    extensions: [new x509.BasicConstraintsExtension(true, 0, true)],
+    extensions,
   });
   const key = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
   return { cert: certificate.toString('pem'), key: x509.PemConverter.encode(key, 'PRIVATE KEY') };
@@ -96,14 +98,41 @@ describe('nothing is wrong with', () => {
     ],
     ['only the intermediate CA in ca.crt', async () => tlsSecret(await made({}, middle), middle.cert), server],
     [
-      'a CA that was renewed with its key, next to its previous certificate',
+      'a CA that was renewed with its key: one certificate expires at this moment, one is valid from now on, one later',
       async () => {
         const key = await systemKeySource.key();
-        const same = { ...systemKeySource, key: () => Promise.resolve(key) };
-        const [before, now] = [await createCA('twice', NOW - 3700 * DAY, same), await createCA('twice', NOW, same)];
-        return tlsSecret(await made({}, now), `${before.cert}${now.cert}`);
+        const at = (ms: number) => createCA('renewed', ms, { ...systemKeySource, key: () => Promise.resolve(key) });
+        const now = await at(NOW + BACKDATED_MS);
+        const bundle = [await at(NOW - CA_LIFETIME_MS), await at(NOW + DAY), now];
+        return tlsSecret(await made({}, now), bundle.map(({ cert }) => cert).join(''));
       },
       server,
+    ],
+    [
+      'a certificate that is valid from this moment on',
+      async () => tlsSecret(await made({}, ca, NOW + BACKDATED_MS)),
+      server,
+    ],
+    [
+      'as much text as the operator reads',
+      async () => tlsSecret(await made(), ca.cert.padEnd(320 * 1024, '#')),
+      server,
+    ],
+    [
+      'a CA after fifteen others of the same name',
+      async () => {
+        const others = await Promise.all(Array.from({ length: 15 }, () => createCA('root', NOW, systemKeySource)));
+        return tlsSecret(middle, [...others, ca].map(({ cert }) => cert).join(''));
+      },
+      operator,
+    ],
+    [
+      'a client certificate that may be used for anything',
+      async () => {
+        const anyUsage = new x509.ExtendedKeyUsageExtension(['2.5.29.37.0']);
+        return tlsSecret(await intermediateCA(ca, undefined, undefined, [anyUsage]));
+      },
+      operator,
     ],
     [
       'an unused CA with a short key',
@@ -132,6 +161,7 @@ describe('the findings', () => {
     ['no key', async () => tlsSecret({ ...(await made()), key: '' }), server, { is: 'keyMissing', key: 'tls.key' }],
     ['no CA', async () => tlsSecret(await made(), ' \n'), server, { is: 'keyMissing', key: 'ca.crt' }],
     ['no PEM', async () => tlsSecret({ ...(await made()), cert: 'hello' }), server, { is: 'notPem', key: 'tls.crt' }],
+    ['a CA that is no PEM', async () => tlsSecret(await made(), 'hello'), server, { is: 'notPem', key: 'ca.crt' }],
     [
       'a damaged certificate',
       async () => tlsSecret({ ...(await made()), cert: (await made()).cert.replace(/\n.{20}/, '\nAAAA') }),
@@ -209,6 +239,15 @@ describe('the findings', () => {
       { is: 'keyUnknown', key: 'ca.crt', kind: 'ec secp256k1' },
     ],
     [
+      'a CA in use whose key is too short',
+      async () => {
+        const short = await made({}, ca, NOW, keyed(generateKeyPairSync('rsa', { modulusLength: 1024 })));
+        return tlsSecret(short, short.cert);
+      },
+      server,
+      { is: 'keyUnknown', key: 'ca.crt', kind: 'rsa of 1024 bits' },
+    ],
+    [
       'a malformed key',
       async () => {
         const der = Buffer.from(x509.PemConverter.decodeFirst(other.cert));
@@ -222,6 +261,15 @@ describe('the findings', () => {
     ['the key of another', async () => tlsSecret({ ...(await made()), key: other.key }), server, { is: 'keyMismatch' }],
     ['another CA of the same name', async () => tlsSecret(await made(), other.cert), server, { is: 'untrusted' }],
     ['one that says so itself', () => Promise.resolve(tlsSecret(middle, other.cert)), server, { is: 'untrusted' }],
+    [
+      'an issuer that is no CA',
+      async () => {
+        const notCA = await intermediateCA(ca, undefined, undefined, []);
+        return tlsSecret(await intermediateCA(notCA), notCA.cert);
+      },
+      server,
+      { is: 'untrusted' },
+    ],
     ['a chain that lacks its middle', async () => tlsSecret(await made({}, middle)), server, { is: 'untrusted' }],
     [
       'names of the present members only',
@@ -284,8 +332,8 @@ describe('the findings', () => {
       { is: 'gatewayUsageMissing' },
     ],
     [
-      'an expired certificate',
-      async () => tlsSecret(await made({}, ca, NOW - 91 * DAY)),
+      'a certificate that expires at this moment',
+      async () => tlsSecret(await made({}, ca, NOW - 90 * DAY)),
       server,
       { is: 'expired', key: 'tls.crt' },
     ],
@@ -295,7 +343,12 @@ describe('the findings', () => {
       server,
       { is: 'notYetValid', key: 'tls.crt', at: '2026-01-02T11:55:00Z' },
     ],
-    ['one near its end', async () => tlsSecret(await made({}, ca, NOW - 75 * DAY)), server, { is: 'expiresSoon' }],
+    [
+      'one whose last fifth begins at this moment',
+      async () => tlsSecret(await made({}, ca, NOW - 72 * DAY + BACKDATED_MS / 5)),
+      server,
+      { is: 'expiresSoon' },
+    ],
     [
       'an expired CA',
       async () => {
@@ -322,6 +375,28 @@ test('the finding about an expired intermediate CA names its key', async () => {
   const findings = found(tlsSecret({ ...leaf, cert: `${leaf.cert}${over.cert}` }));
   const where = findings.map((f) => `${f.is} ${'key' in f ? f.key : ''}`);
   expect(where).toEqual(['expired tls.crt', 'expired tls.crt']);
+});
+
+test('only for a server, the finding about a missing usage is also one about the gateway', async () => {
+  const both = tlsSecret(await made({ usages: ['server auth'] }));
+  expect(found(both, peer)).toEqual([{ is: 'usageMissing', secret: 'mine', usage: 'client auth' }]);
+  expect(found(both, server)).toEqual([{ is: 'gatewayUsageMissing', secret: 'mine' }]);
+});
+
+test.each<[Finding, string]>([
+  [
+    { is: 'tooLarge', secret: 's', key: 'ca.crt', what: 'all', bytes: 9, limit: 8 },
+    'ca.crt of Secret s has 9 bytes, more than the 8 that the operator reads: keep only what is needed',
+  ],
+  [
+    { is: 'tooLarge', secret: 's', key: 'tls.crt', what: 'certificate', bytes: 9, limit: 8 },
+    'a certificate in tls.crt of Secret s has 9 bytes of PEM, more than the 8 that the operator reads: issue it with fewer names',
+  ],
+  [{ is: 'memberNameMissing', secret: 's', names: ['*.a'] }, 'present and future members: issue it with that name'],
+  [{ is: 'memberNameMissing', secret: 's', names: ['*.a', '*.b'] }, 'lacks *.a, *.b, the host names of present'],
+  [{ is: 'memberNameMissing', secret: 's', names: ['*.a', '*.b'] }, 'issue it with those names'],
+])('a user reads what to do about %o', (finding, expected) => {
+  expect(sentenceOf(finding)).toContain(expected);
 });
 
 test('without mTLS, the gateway needs no client certificate either', async () => {
@@ -373,6 +448,22 @@ test('the CA bundle of a browser is accepted: 200 certificates, with a line abou
   const bundle = Array.from({ length: 200 }, (_, i) => `# CA ${i}, ${'='.repeat(800)}\n${ca.cert}`).join('');
   expect(bundle.length).toBeGreaterThan(250 * 1024);
   expect(found(tlsSecret(await made(), bundle))).toEqual([]);
+});
+
+test('an issuer without a name is reported, and does not end the reconcile', async () => {
+  const [untrusted] = found(tlsSecret(await intermediateCA(ca, '')), operator);
+  expect(untrusted).toMatchObject({ is: 'untrusted', issuer: 'an unnamed issuer' });
+});
+
+test('a certificate of exactly the largest size is accepted', async () => {
+  const hosts = Array.from({ length: 700 }, (_, i) => `host-${i}.example.com`);
+  const leaf = await made({ hosts, usages: ['client auth'] });
+  const missing = 32 * 1024 - leaf.cert.trim().length;
+  const lines = leaf.cert.trim().split('\n');
+  const spaces = (i: number): number => Math.max(0, Math.min(100, missing - (i - 1) * 100));
+  const padded = lines.map((line, i) => (i === 0 || i === lines.length - 1 ? line : `${line}${' '.repeat(spaces(i))}`));
+  expect(padded.join('\n').length).toBe(32 * 1024);
+  expect(found(tlsSecret({ ...leaf, cert: padded.join('\n') }), operator)).toEqual([]);
 });
 
 test('the name of an issuer is cut before it is too long for a condition', async () => {

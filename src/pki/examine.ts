@@ -118,9 +118,10 @@ const unknownKeys = (
     .filter((kind) => !KNOWN_KEYS.includes(kind))
     .map((kind) => ({ is: 'keyUnknown', ...where, kind }));
 
-/** `CN=a\nO=b` as one line. The issuer chose the text, and the API server rejects a condition message that is too long. */
+/** `CN=a\nO=b` as one line. The issuer chose the text, and the API server rejects a condition message that is too long. Node has no text for an empty name. */
 const MAX_TEXT = 200;
-const lineOf = (name: string): string => name.split('\n').join(', ').slice(0, MAX_TEXT) || 'an unnamed issuer';
+const lineOf = (name: string | undefined): string =>
+  name?.split('\n').join(', ').slice(0, MAX_TEXT) ?? 'an unnamed issuer';
 
 /** A host name that no member has: only a wildcard certificate covers it. */
 const PROBE = 'zz-any-member';
