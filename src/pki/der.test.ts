@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bits, boolean, integer, numbered, octets, oid, sequence, set, time, utf8 } from './der.ts';
+import { algorithmOf, bits, boolean, integer, numbered, octets, oid, sequence, set, time, utf8 } from './der.ts';
 
 /** Compared with what OpenSSL writes for the same. */
 test.each<[string, Buffer, string]>([
@@ -21,4 +21,16 @@ test.each<[string, Buffer, string]>([
   ['a later time', time(Date.parse('2050-01-02T03:04:05Z')), `180f${Buffer.from('20500102030405Z').toString('hex')}`],
 ])('%s', (_, written, hex) => {
   expect(written.toString('hex')).toBe(hex);
+});
+
+/** A tenant wrote the key: whatever it is, reading its algorithm ends, and throws nothing. */
+test.each([
+  ['lengths of one byte', '300802010030030601aa', '0601aa'],
+  ['lengths of four bytes', '30840000000c0201003084000000030601aa', '0601aa'],
+  ['a version of indefinite length, which counts as empty', '3080028030030601aa', '0601aa'],
+  ['a length of more bytes than any key has', '3087010101010101010102010030030601aa', ''],
+  ['a key that ends within a length', '30840000', ''],
+  ['no key', '', ''],
+])('the algorithm of a key, with %s', (_, key, algorithm) => {
+  expect(algorithmOf(Buffer.from(key, 'hex')).toString('hex')).toBe(algorithm);
 });

@@ -1,6 +1,6 @@
 /** Parsing certificates and keys from the text of a tenant. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { blockMs, HOSTILE_PEM, LONGEST_MS } from '../../test/support/builders/hostile.ts';
 import { certificates, keys } from '../../test/support/builders/hostile-certificates.ts';
 import { createCA, issue } from './issue.ts';
@@ -9,7 +9,8 @@ import { blocksIn, certificatesIn, leadsTo, privateKeyIn } from './pem.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 let cert: string;
-beforeAll(async () => {
+/** Another for each test: the texts of earlier tests are cached. */
+beforeEach(async () => {
   ({ cert } = await createCA('a', NOW, systemKeySource));
 });
 
@@ -59,6 +60,13 @@ describe('a private key', () => {
     ['of ECDSA', ec.export({ type: 'pkcs8', format: 'pem' })],
     ['of ECDSA, after its parameters', `${parameters}${ec.export({ type: 'sec1', format: 'pem' }).toString()}`],
     ['of Ed25519', ed.export({ type: 'pkcs8', format: 'pem' })],
+    [
+      'of as much text as is read',
+      ec
+        .export({ type: 'pkcs8', format: 'pem' })
+        .toString()
+        .padEnd(64 * 1024, '#'),
+    ],
     ['after a certificate', `${BEGIN}AAAA\n${END}${ec.export({ type: 'pkcs8', format: 'pem' }).toString()}`],
   ])('%s is parsed', (_what, text) => {
     const key = privateKeyIn(text.toString());
