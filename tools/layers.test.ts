@@ -7,8 +7,8 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { nodesOf } from './mutants/tree.ts';
 import { packageProgram, root } from './paths.ts';
+import { nodesOf } from './syntax-tree.ts';
 
 /** Every folder may import its own files; a new folder needs a row. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {

@@ -1,6 +1,7 @@
 /** Faults that are generated from the syntax tree of a file, independent of line numbers. */
+
+import { child, children, type Node, nameOf, nodesOf } from '../syntax-tree.ts';
 import type { Fault } from './fault.ts';
-import { child, children, type Node, nameOf, nodesOf } from './tree.ts';
 
 type Change = Omit<Fault, 'file'>;
 type Text = (node: Node) => string;
@@ -17,12 +18,15 @@ const COMPARISONS: Readonly<Record<string, string>> = {
 /** Where plans are made and executed. Elsewhere, a uid is data and not a precondition. */
 const PLANNED = /\/(rules|runtime)\/|\/(changes|execute|write)[^/]*$/;
 
+/** Where every row contributes and none comes first. */
+const UNORDERED = 'UPKEEP';
+
 /** All faults of one file. */
 export function faultsOf(file: string, source: string): readonly Fault[] {
   const text: Text = ({ start, end }) => source.slice(start, end);
   const short = (node: Node): string => text(node).replace(/\s+/g, ' ').slice(0, 100);
   const changes = nodesOf(source).flatMap(({ node, within }): readonly Change[] => [
-    ...ruleFaults(node, text),
+    ...ruleFaults(node, text).filter(({ kind }) => kind !== 'order' || within !== UNORDERED),
     ...requirementFaults(node, text, short).filter(() => within === 'REQUIREMENTS'),
     ...planFaults(node, text, short).filter(() => PLANNED.test(file)),
     ...expressionFaults(node, text, short),
@@ -59,17 +63,19 @@ function ruleFaults(node: Node, text: Text): readonly Change[] {
   if (node.type !== 'ArrayExpression' || rows.length === 0) return [];
   if (!rows.every((row) => fieldOf(row, 'name') && fieldOf(row, 'rule'))) return [];
   const called = (row: Node): string => nameOf(fieldOf(row, 'name')?.['value']);
-  const drops = rows.map((row) => ({
+  const drops = rows.map((row, i) => ({
+    row: i,
     kind: 'structural' as const,
     what: `rule ${called(row)} is missing`,
     to: without(node, row, text),
   }));
   const swaps = rows.slice(1).map((row, i) => ({
+    row: i,
     kind: 'order' as const,
     what: `rule ${called(row)} is before ${called(rows[i] ?? row)}`,
     to: literalOf(node, rows.toSpliced(i, 2, row, rows[i] ?? row), text),
   }));
-  return [...drops, ...swaps].map((fault) => ({ ...at(node), inList: true, ...fault }));
+  return [...drops, ...swaps].map((fault) => ({ ...at(node), ...fault }));
 }
 
 /** Of the table of disruptions: one requirement of one kind is missing. */

@@ -2,11 +2,11 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../paths.ts';
+import { nodesOf } from '../syntax-tree.ts';
 import { Failure } from '../terminal.ts';
 import type { Fault } from './fault.ts';
 import { faultsOf } from './generate.ts';
 import { resolve, SENTENCES, type Sentence } from './sentences.ts';
-import { nodesOf } from './tree.ts';
 
 /** Code that makes decisions. Code that calls the API server, etcd or a store has integration tests. */
 const SOURCES = 'src/{access,api,controllers,domain,lib,pki}/**/*.ts';

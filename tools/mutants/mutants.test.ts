@@ -1,11 +1,11 @@
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
+import { nodesOf } from '../syntax-tree.ts';
 import { type Fault, withFault, withSwitches } from './fault.ts';
 import { faultsOf } from './generate.ts';
 import { allFaults, sourceOf } from './list.ts';
 import { resolve, SENTENCES } from './sentences.ts';
 import { noticedShares, tooLow } from './share.ts';
-import { nodesOf } from './tree.ts';
 
 const changes = (source: string): readonly string[] =>
   faultsOf('src/a/rules/a.ts', source).map((fault) => withFault(source, fault).replace(/\s+/g, ' '));
@@ -19,6 +19,11 @@ test.each([
       "r(([{ name: 'a', rule: a }]))",
       "r(([{ name: 'b', rule: b }, { name: 'a', rule: a }]))",
     ],
+  ],
+  [
+    'rules of which every one contributes: only one that is missing',
+    "const UPKEEP = [{ name: 'a', rule: a }, { name: 'b', rule: b }]",
+    ["const UPKEEP = ([{ name: 'b', rule: b }])", "const UPKEEP = ([{ name: 'a', rule: a }])"],
   ],
   [
     'a requirement',
@@ -97,7 +102,7 @@ test('a share may not fall, by folder nor in total', () => {
   const fault = (file: string, start: number): Fault => ({ file, what: '', kind: 'expression', start, end: 0, to: '' });
   const faults = [...Array(20).keys()].map((i) => fault(i < 10 ? 'src/lib/a.ts' : 'src/pki/b.ts', i));
   const shares = noticedShares(faults, ({ start }) => start > 0);
-  expect(shares).toEqual({ order: 0, src: 95, 'src/lib': 90, 'src/pki': 100 });
+  expect(shares).toEqual({ src: 95, 'src/lib': 90, 'src/pki': 100 });
   expect(tooLow(shares, { src: 95.4, 'src/lib': 90 })).toEqual([]);
   expect(tooLow(shares, { src: 95, 'src/lib': 95 })).toEqual(['src/lib: 90 % are noticed, and 95 % were.']);
 });

@@ -7,39 +7,9 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunnerTestCase, TestRunner } from 'vitest';
 import type { Line, Order } from './switched.ts';
+import { ENDLESS, NONE, state } from './switches.ts';
 
 type Attempt = Parameters<TestRunner['onBeforeTryTask']>[1];
-
-const NONE = -1;
-/** More switches than any test reaches beyond ten times what it reaches without a fault. */
-const ENDLESS = 200_000;
-const state = {
-  fault: NONE,
-  calls: 0,
-  limit: Number.POSITIVE_INFINITY,
-  reached: new Set<number>(),
-  onEndless: () => {},
-};
-
-/** Whether this fault is enabled. No timer ends an endless loop that a fault causes, but most loops call this. */
-const isOn = (id: number): boolean => {
-  state.reached.add(id);
-  state.calls += 1;
-  if (state.calls === state.limit + ENDLESS) state.onEndless(); // a failed call is retried at once, for ever
-  if (state.calls > state.limit) throw new Error('endless loop');
-  return state.fault === id;
-};
-
-/** A list that follows the switches on every read, although its file is loaded once. */
-function list(make: () => object): object {
-  let [made, madeFor] = [make(), NONE];
-  const get = (_: unknown, key: string | symbol): unknown => {
-    if (state.fault === NONE || state.fault !== madeFor) [made, madeFor] = [make(), state.fault];
-    return Reflect.get(made, key);
-  };
-  return new Proxy([], { get });
-}
-Object.assign(globalThis, { $fault: isOn, $list: list });
 
 export default class FaultRunner extends TestRunner {
   readonly #order: Order;
@@ -66,8 +36,8 @@ export default class FaultRunner extends TestRunner {
   #logReached(test: string, file: string): void {
     const ms = performance.now() - this.#started;
     const isAsync = file !== '' && /\bawait\b/.test(readFileSync(join(this.config.root, file), 'utf8'));
-    this.#log({ test, file, isAsync, ms, calls: state.calls, reached: [...state.reached] });
-    state.reached = new Set();
+    this.#log({ test, file, isAsync, ms, calls: state.calls, reached: [...state.reached], asked: [...state.asked] });
+    Object.assign(state, { reached: new Set(), asked: new Map() });
   }
 
   override async onBeforeRunTask(test: RunnerTestCase): Promise<void> {

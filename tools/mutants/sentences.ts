@@ -3,8 +3,9 @@
  * addressed by the declaration that it is in, an operator and the ordinal of that operator there, in the order of the source:
  * a renamed local or another format changes none of them.
  */
+
+import { child, type Located, type Node, nameOf, nodesOf } from '../syntax-tree.ts';
 import type { Fault } from './fault.ts';
-import { child, type Located, type Node, nameOf, nodesOf } from './tree.ts';
 
 export interface Sentence {
   readonly file: string;

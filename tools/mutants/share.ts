@@ -1,4 +1,4 @@
-/** Which share of swapped rules, and of expression faults by folder and in total, is detected, in percent. It must not fall. */
+/** Which share of expression faults, by folder and in total, is detected, in percent. It must not fall. */
 import type { Fault } from './fault.ts';
 
 export type Shares = Readonly<Record<string, number>>;
@@ -11,11 +11,7 @@ const ROUNDING = 0.5;
 
 export function noticedShares(faults: readonly Fault[], isNoticed: (fault: Fault) => boolean): Shares {
   const expressions = faults.filter(({ kind }) => kind === 'expression');
-  const groups = [
-    ['order', faults.filter(({ kind }) => kind === 'order')] as const,
-    ['src', expressions] as const,
-    ...Map.groupBy(expressions, ({ file }) => folderOf(file)),
-  ];
+  const groups = [['src', expressions] as const, ...Map.groupBy(expressions, ({ file }) => folderOf(file))];
   const share = (some: readonly Fault[]): number =>
     Math.round((1000 * some.filter(isNoticed).length) / Math.max(1, some.length)) / 10;
   return Object.fromEntries(groups.map(([name, some]) => [name, share(some)]));

@@ -17,6 +17,8 @@ export interface Reached {
   readonly ms: number;
   readonly calls: number;
   readonly reached: readonly number[];
+  /** In how many observed states the rules of a swap were asked. */
+  readonly asked: readonly (readonly [swap: number, states: number])[];
 }
 
 /** The task of the runner; without faults, it records what tests reach. */

@@ -6,6 +6,7 @@ import { run } from '../process.ts';
 import { Failure } from '../terminal.ts';
 import { type Copy, firstFailure, startVitest, stopVitest } from './copy.ts';
 import { type Fault, isStrict, withFault } from './fault.ts';
+import type { Reached } from './switched.ts';
 
 /** A fault can make a test or a world wait for ever; on a busy machine, either takes half a minute. */
 const TIMEOUT_MS = 180_000;
@@ -68,6 +69,12 @@ export class Trial {
 
 /** The tests next to the code; those of rules are next to their folder. */
 const testsOf = (file: string): string => `${dirname(file).replace(/\/rules$/, '')}/`;
+
+/** What a few worlds, always the same, reach in a copy with switches. */
+export async function reachedInWorlds({ folder }: Copy): Promise<Pick<Reached, 'reached' | 'asked'>> {
+  const { stdout } = await run(process.execPath, [join(folder, 'tools/mutants/worlds.ts')], { timeoutMs: TIMEOUT_MS });
+  return JSON.parse(stdout) as Reached;
+}
 
 /** The first invariant that breaks in a few worlds, always the same. */
 async function simulation({ folder }: Copy, more: Partial<typeof ALONE> = {}): Promise<string | undefined> {
