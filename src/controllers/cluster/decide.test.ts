@@ -17,6 +17,7 @@ import { textsOf } from '../../../test/support/builders/plan.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import { EVIDENCE } from '../../api/etcd-member.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
 import type { Holding } from '../../domain/ownership.ts';
 import type { Service } from '../../gen/kube.ts';
@@ -50,6 +51,8 @@ const readyMember: MemberView = {
   pod: podWith(true),
   self: SELF,
 };
+const unreadableMember = member({ isVoter: true, conditions: [condition('Ready', 'False', EVIDENCE.dataInvalid)] });
+const FORBIDDEN = { image: { repository: 'evil.example/etcd' } };
 const lostMember = member({ isVoter: true, conditions: [condition('Ready', 'False', 'DataLost')] });
 
 /** A cluster during the bootstrap: status recorded, both Services and the seed created. Tests state what differs. */
@@ -373,6 +376,44 @@ describe('the rule that decides', () => {
       ['propagateDeletionPolicy: patch EtcdMember'],
     ],
     ['the cluster is being deleted', world({ ...nothing, cluster: aCluster({ deleting: true }) }), 'beingDeleted', []],
+    // where two rules apply
+    [
+      'a cluster with an image that is not allowed is being deleted: the deletion is reported',
+      world({ ...nothing, cluster: aCluster({ spec: FORBIDDEN, deleting: true }) }),
+      'beingDeleted',
+      [],
+    ],
+    [
+      'an image is not allowed, and a foreign Service has the name: the spec comes first, because it may change the names',
+      world({ ...nothing, cluster: aCluster({ spec: FORBIDDEN }), services: { headless: foreign, client: absent } }),
+      'blocked',
+      [],
+    ],
+    [
+      'replicas is 0 and cert-manager is not installed: nothing waits for certificates that no member needs',
+      world({
+        ...nothing,
+        cluster: aCluster({ spec: { replicas: 0, tls: { peer: { certManager: { issuerRef: { name: 'i' } } } } } }),
+        issuance: { is: 'missing' },
+      }),
+      'pausedBeforeBootstrap',
+      [],
+    ],
+    [
+      'no member can read its data, and another etcd cluster responds at an address: the loss is reported',
+      formed({ members: [unreadableMember], etcd: { ...answers, clusterID: 'f00' } }),
+      'noReadableData',
+      [],
+    ],
+    [
+      'a cluster is paused while another etcd cluster responds at its address: nothing is stopped',
+      formed({
+        cluster: aCluster({ spec: { replicas: 0 }, status: { ...FORMED, observed: { ...TARGET, replicas: 0 } } }),
+        etcd: { ...answers, clusterID: 'f00' },
+      }),
+      'clusterIdMismatch',
+      [],
+    ],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
   });

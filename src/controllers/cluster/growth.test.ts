@@ -38,6 +38,31 @@ describe('while a cluster grows, the rule that decides', () => {
       'startNext',
       [`create ${name(2)}`],
     ],
+    // where two rules apply
+    [
+      'an earlier operator has created a member, and another is being deleted: etcd gets the new one first',
+      world([up, up, up, { leaving: true }, pending], { replicas: 4 }),
+      'completePending',
+      [`addLearner ${name(5)}`],
+    ],
+    [
+      'a member is being deleted, and etcd does not list another: the removal in progress is finished first',
+      world([up, up, up, { leaving: true }, { ...down, as: 'unlisted', voted: true }], { replicas: 4 }),
+      'removeLeaving',
+      [`remove ${name(4)}`],
+    ],
+    [
+      'replicas is lowered, and the spec changes, while a learner joins: it is deleted, and not recreated',
+      world([up, up, up, { ...joining, spec: { version: '3.6.99' } }], { replicas: 3 }),
+      'shrink',
+      [`delete ${name(4)}`],
+    ],
+    [
+      'the spec and the membership change while a learner joins: it is recreated, which also updates its initialCluster',
+      world([up, { ...joining, spec: { version: '3.6.99', initialCluster: 'a=http://a:2380' } }], { replicas: 2 }),
+      'rebuildJoining',
+      [`delete ${name(2)}`],
+    ],
     ['the learner is starting: the next is not added yet', world([up, joining], { replicas: 3 }), 'waitForJoining', []],
     [
       'the learner serves: the next is added before it is promoted',

@@ -83,6 +83,11 @@ const adds = [`addLearner ${name(10)}`];
 describe('the member that is restarted', () => {
   test.each<[string, Gathered, readonly string[]]>([
     ['is a follower, taken out of the client Service first', refused([up, up, up]), [outOfService(2)]],
+    [
+      'is one for a member that an earlier operator has created, which is not added again and again meanwhile',
+      refused([up, up, up, { as: 'unlisted', fresh: true, spec: { initialCluster: '' } }], { replicas: 4 }),
+      [outOfService(2)],
+    ],
     ['is none before a minute', refused([up, up, up], { refusedMs: MINUTE - 1 }), adds],
     ['is none when nothing is refused', unrefused(refused([up, up, up])), adds],
     ['loses its Pod after the drain', drained(refused([up, up, up], { record: pending(2) }), 2), [`delete ${name(2)}`]],

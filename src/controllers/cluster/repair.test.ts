@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { condition } from '../../../test/support/builders/builders.ts';
 import {
   at,
+  awaited,
   down,
   id,
   joining,
@@ -14,6 +15,7 @@ import {
   stepsOf,
   unreachable,
   up,
+  url,
   world,
 } from '../../../test/support/builders/members.ts';
 import { remembering } from '../../../test/support/builders/plan.ts';
@@ -32,6 +34,18 @@ const refusedPdb = (retryInMs: number) =>
 describe('the rule that decides', () => {
   test.each<[string, Gathered, string, readonly string[]]>([
     ['a member has lost its data: it is replaced', world([up, up, lost]), 'replaceLost', [`delete ${name(3)}`]],
+    [
+      'a scale-up is reverted while a member is lost: the learner that has not started is removed before the lost one is replaced',
+      world([up, up, lost, awaited], { replicas: 3 }),
+      'removeOrphanMember',
+      [`remove ${url(4)}`],
+    ],
+    [
+      'a member is lost while replicas is lowered: the lost one is the one that goes',
+      world([up, up, up, lost], { replicas: 3 }),
+      'replaceLost',
+      [`delete ${name(4)}`],
+    ],
     ['two of three have lost their data: none is replaced', world([up, lost, lost]), 'waitForMembers', []],
     [
       'two of five have lost their data: one is replaced',

@@ -5,6 +5,7 @@ import { aMember, aPod, aVolume, POD_UID } from '../../../test/support/builders/
 import {
   absent,
   ended,
+  foreign,
   fresh,
   inMemory,
   joined,
@@ -152,6 +153,28 @@ describe('the rule that answers', () => {
         volume: ours({ ...aVolume(), metadata: { ...aVolume().metadata, deletionTimestamp: 'now' } }),
       }),
       'steady',
+      [],
+    ],
+    // where two rules apply
+    [
+      'a foreign Pod has its name, and its PVC is deleted: the conflict is reported, which a user can resolve',
+      world({ pod: foreign, volume: absent }),
+      'nameTaken',
+      [],
+    ],
+    [
+      'paused before the earlier operator has set initialCluster',
+      world({ member: aMember({ spec: { bootstrap: false, initialCluster: '', dormant: true } }), pod: absent }),
+      'waitForJoinList',
+      [],
+    ],
+    [
+      'paused with an image that is not allowed any more: no Pod is wanted, so nothing is wrong',
+      world({
+        member: aMember({ status: joined, spec: { dormant: true, image: { repository: 'evil/etcd' } } }),
+        pod: absent,
+      }),
+      'pause',
       [],
     ],
     [

@@ -23,6 +23,7 @@ const agents = { repository: 'quay.io/coreos/etcd', allowed: [], operator: 'exam
 const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
 const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [INITIAL_STATE_ANNOTATION]: 'new' } } };
 const command = ['etcd', `--initial-cluster=${aMember().spec.initialCluster}`];
+const joiningMember = aMember({ spec: { bootstrap: false, initialCluster: 'a=http://a:2380' } });
 const joiningPod: Pod = { ...aPod(), spec: { containers: [{ name: 'etcd', image: 'i', command }] } };
 
 describe('the rule that decides', () => {
@@ -88,11 +89,7 @@ describe('the rule that decides', () => {
     ],
     [
       'initialCluster has changed before it has joined',
-      fresh({
-        member: aMember({ spec: { bootstrap: false, initialCluster: 'a=http://a:2380' } }),
-        pod: ours(aPod({ ready: true })),
-        volume: ours(aVolume()),
-      }),
+      fresh({ member: joiningMember, pod: ours(aPod({ ready: true })), volume: ours(aVolume()) }),
       'remakeJoiningPod',
       ['delete Pod'],
     ],
@@ -118,6 +115,24 @@ describe('the rule that decides', () => {
       'a seed that has not bootstrapped yet may still do so',
       fresh({ pod: ours(mayBegin), volume: ours(aVolume()) }),
       'steady',
+      [],
+    ],
+    [
+      'its Pod has terminated, and initialCluster has changed: the message is about the Pod that has terminated',
+      fresh({ member: joiningMember, pod: ended, volume: ours(aVolume()) }),
+      'removeEndedPod',
+      ['delete Pod'],
+    ],
+    [
+      'initialCluster has changed, and its PVC was deleted: no PVC is created for a Pod that cannot join',
+      fresh({ member: joiningMember, pod: ours(aPod({ ready: true })) }),
+      'remakeJoiningPod',
+      ['delete Pod'],
+    ],
+    [
+      'its cluster is deleted, and a foreign Pod has its name',
+      fresh({ cluster: undefined, pod: foreign }),
+      'clusterBeingDeleted',
       [],
     ],
     ['its cluster is deleted and it is not yet', fresh({ cluster: undefined }), 'clusterBeingDeleted', []],

@@ -189,7 +189,8 @@ describe('the status reports', () => {
     const status = startedAt('01:00:00');
     const object = aSchedule({}, status);
     const deleting = { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-03-01T05:00:00Z' } };
-    const plan = decide(scheduleWorld('05:30:00', { object: deleting }));
+    const unrecorded = { runs: [aRun('05:00:00', STORED)] }; // of which nothing is recorded any more
+    const plan = decide(scheduleWorld('05:30:00', { object: deleting, ...unrecorded }));
     expect([plan.rule, plan.steps, plan.status, plan.events]).toEqual(['beingDeleted', [], status, []]);
   });
 });

@@ -35,6 +35,11 @@ describe('retention and a drill', () => {
   test('a stored snapshot gets its drill before an older one is removed', () => {
     expect(doing(decide(stored))).toEqual(['drill', `+${drill}`]);
     expect(doing(decide({ ...stored, jobs: [aWork(drill)] }))).toEqual(['waitForNext']);
+    const atSix = { ...stored, now: Date.parse('2026-03-01T06:00:00Z') };
+    expect(doing(decide(atSix)), 'a snapshot that is due does not wait for a drill').toEqual([
+      'startSnapshot',
+      '+hourly-202603010600',
+    ]);
     expect(doing(decide(passed))).toEqual(['prune', `+${prune}`]);
   });
 

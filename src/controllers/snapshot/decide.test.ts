@@ -67,6 +67,26 @@ describe('a snapshot that has not started', () => {
       ['nameTaken', 'Failed', 'NameConflict'],
     ],
     ['has no image', { operatorImage: '' }, ['noImage', 'Failed', 'OperatorImageNotConfigured']],
+    [
+      'has no image and no cluster: an administrator is asked first, because no snapshot works without an image',
+      { operatorImage: '', cluster: undefined },
+      ['noImage', 'Failed', 'OperatorImageNotConfigured'],
+    ],
+    [
+      'is of a paused cluster that is being deleted: resuming it is no advice',
+      { cluster: aCluster({ spec: { replicas: 0 }, status: FORMED, deleting: true }) },
+      ['clusterBeingDeleted', 'Failed', 'ClusterDeleted'],
+    ],
+    [
+      'is of a cluster with auth that has not formed: the message is about the cluster',
+      { cluster: { ...withAuth(false), status: LATCHED } },
+      ['notFormed', 'Pending', 'ClusterNotReady', 14 * MINUTE],
+    ],
+    [
+      'lacks the CA bundle, without which no member responds either',
+      { cluster: withAuth(true), sources: { pair: 'b', root: 'c' }, members: [anUnreachableMember(1)] },
+      ['noWayIn', 'Pending', 'SecretMissing', 10 * SECOND],
+    ],
     ['has no cluster', { cluster: undefined }, ['noCluster', 'Failed', 'ClusterNotFound']],
     [
       'is of a cluster that is being deleted',
@@ -173,8 +193,13 @@ describe('a snapshot that has not started', () => {
       ['jobLost', 'Failed', 'SnapshotJobLost'],
     ],
     [
-      'was started, and its cluster is deleted too: the message is about the Job',
-      { object: aSnapshot({ status: STARTED }), cluster: undefined },
+      'was started, and a foreign Job has its name now: a user can delete that Job',
+      { object: aSnapshot({ status: STARTED }), job: { is: 'foreign', owner: 'x' } },
+      ['nameTaken', 'Failed', 'NameConflict'],
+    ],
+    [
+      'was started, and its cluster is deleted too, and the operator has no image: the message is about the Job',
+      { object: aSnapshot({ status: STARTED }), cluster: undefined, operatorImage: '' },
       ['jobLost', 'Failed', 'SnapshotJobLost'],
     ],
   ])('%s', (_what, change, expected) => {
