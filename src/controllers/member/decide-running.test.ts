@@ -155,6 +155,12 @@ describe('the rule that answers', () => {
       'steady',
       [],
     ],
+    [
+      'paused, and its PVC is deleted: the loss is reported',
+      world({ member: aMember({ status: joined, spec: { dormant: true } }), pod: absent, volume: absent }),
+      'stopOnDataLoss',
+      [],
+    ],
     // where two rules apply
     [
       'a foreign Pod has its name, and its PVC is deleted: the conflict is reported, which a user can resolve',

@@ -12,7 +12,7 @@ import {
   stepsOf,
   world,
 } from '../../../test/support/builders/member.ts';
-import { INITIAL_STATE_ANNOTATION } from '../../api/names.ts';
+import { INITIAL_CLUSTER_ANNOTATION, INITIAL_STATE_ANNOTATION } from '../../api/names.ts';
 import { TASK_VARIABLE } from '../../domain/agent-task.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { decide } from './decide.ts';
@@ -22,6 +22,10 @@ const withTls = { tls: { peerAutoTLS: true } };
 const agents = { repository: 'quay.io/coreos/etcd', allowed: [], operator: 'example.com/operator:1' };
 const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
 const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [INITIAL_STATE_ANNOTATION]: 'new' } } };
+const annotatedPod = {
+  ...aPod(),
+  metadata: { ...aPod().metadata, annotations: { [INITIAL_CLUSTER_ANNOTATION]: 'a=http://a:2380' } },
+};
 const command = ['etcd', `--initial-cluster=${aMember().spec.initialCluster}`];
 const joiningMember = aMember({ spec: { bootstrap: false, initialCluster: 'a=http://a:2380' } });
 const joiningPod: Pod = { ...aPod(), spec: { containers: [{ name: 'etcd', image: 'i', command }] } };
@@ -96,6 +100,18 @@ describe('the rule that decides', () => {
     [
       'initialCluster has changed since it joined, and its id was never recorded: a voter is not restarted',
       world({ member: aMember({ status: { isVoter: true }, spec: { bootstrap: false, initialCluster: 'a=b' } }) }),
+      'steady',
+      [],
+    ],
+    [
+      'its PVC is deleted before it has joined, and its Pod still runs: the PVC is created again',
+      fresh({ pod: ours(aPod()) }),
+      'makeVolumeAndPod',
+      ['create PersistentVolumeClaim'],
+    ],
+    [
+      'its Pod reads the current initialCluster from its annotation: it is kept',
+      fresh({ member: joiningMember, pod: ours(annotatedPod), volume: ours(aVolume()) }),
       'steady',
       [],
     ],

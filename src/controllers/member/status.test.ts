@@ -31,6 +31,10 @@ import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 import { eventsFor, isMinor, needsVersion } from './status.ts';
 
+const EVIL = { image: { repository: 'evil/etcd' } };
+const AUTO_TLS = { tls: { peerAutoTLS: true } };
+const RESTORE = { restore: { source: { pvc: { claimName: 'c', subPath: 'x' } } } };
+
 describe('the status', () => {
   const conditionsOf = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
 
@@ -56,10 +60,40 @@ describe('the status', () => {
     ],
     [
       'no operator image for its restore',
-      fresh({ member: aMember({ spec: { restore: { source: { pvc: { claimName: 'c', subPath: 'x' } } } } }) }),
+      fresh({ member: aMember({ spec: RESTORE }) }),
       ['Ready=False/OperatorImageNotConfigured'],
     ],
     ['a name is taken', fresh({ pod: foreign }), ['Ready=False/NameConflict']],
+    [
+      'an image that is not allowed, and no Pod yet',
+      fresh({ member: aMember({ spec: EVIL }) }),
+      ['Ready=False/ImageNotAllowed'],
+    ],
+    [
+      'an image that is not allowed any more, and a Pod that runs',
+      world({ member: aMember({ status: joined, spec: EVIL }) }),
+      ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched'],
+    ],
+    [
+      'an unsupported setting, and no Pod yet',
+      fresh({ member: aMember({ spec: AUTO_TLS }) }),
+      ['Ready=False/NotYetSupported', 'NotYetSupported=True/TLS'],
+    ],
+    [
+      'an unsupported setting, and a Pod that runs',
+      world({ member: aMember({ status: joined, spec: AUTO_TLS }) }),
+      ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched', 'NotYetSupported=True/TLS'],
+    ],
+    [
+      'a setting that was unsupported',
+      world({ member: aMember({ status: { ...joined, conditions: [condition('NotYetSupported', 'True', 'x')] } }) }),
+      ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched'],
+    ],
+    [
+      'a restore of a member that runs needs no operator image any more',
+      fresh({ member: aMember({ spec: RESTORE }), pod: ours(aPod()), volume: ours(aVolume()) }),
+      ['Ready=False/PodNotReady'],
+    ],
   ])('%s', (_name, observed, conditions) => {
     expect(conditionsOf(observed)).toEqual(conditions);
   });
@@ -94,6 +128,20 @@ describe('the status', () => {
     expect(decide(world({ member: lost, pod: another, volume: absent })).status.podUID).toBe(POD_UID);
     const paused = aMember({ status: joined, spec: { dormant: true } });
     expect(decide(world({ member: paused, pod: absent })).status).not.toHaveProperty('podUID');
+  });
+
+  test('a member that is being deleted, alone or with its cluster, keeps its status', () => {
+    const member = aMember({ status: joined, deleting: true });
+    expect(decide(world({ member, pod: absent })).status).toBe(member.status);
+    const left = aMember({ status: joined });
+    expect(decide(world({ member: left, pod: absent, cluster: undefined })).status).toBe(left.status);
+  });
+
+  test('the recorded Pod is kept while there is none, unless the cluster is paused', () => {
+    expect(decide(world({ pod: absent })).status).toMatchObject({ podUID: POD_UID });
+    const paused = aMember({ status: joined, spec: { dormant: true } });
+    expect(decide(world({ member: paused })).status).toMatchObject({ podUID: POD_UID });
+    expect(decide(world()).status).toMatchObject({ pvcName: aVolume().metadata.name });
   });
 
   test('it reports why the API server refuses the Pod', () => {

@@ -5,18 +5,31 @@ import {
   aPod,
   aVolume,
   FORMED,
+  NOW,
   POD_UID,
   SEED_NAME,
 } from '../../../test/support/builders/builders.ts';
-import { absent, fresh, joined, leaving, ours, stepsOf, voter, world } from '../../../test/support/builders/member.ts';
+import {
+  absent,
+  fresh,
+  joined,
+  leaving,
+  ours,
+  stepsOf,
+  untied,
+  voter,
+  world,
+} from '../../../test/support/builders/member.ts';
 import {
   CLUSTER_LABEL,
+  DRAINING_ANNOTATION,
   INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   INITIAL_STATE_ANNOTATION,
   MEMBER_FINALIZER,
   QUARANTINE_LABEL,
   QUARANTINED_AT_ANNOTATION,
+  ROLE_LABEL,
 } from '../../api/names.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { decide } from './decide.ts';
@@ -111,6 +124,105 @@ test('a seed that votes may not bootstrap again at its next start, and is in the
     to: { uid: POD_UID },
     fields: { metadata: { labels: voter, annotations: { [INITIAL_STATE_ANNOTATION]: 'existing' } } },
   });
+});
+
+const podWith = (labels: object, annotations: Readonly<Record<string, string>> = {}) =>
+  ours({ ...aPod({ ready: true, labels }), metadata: { ...aPod({ ready: true, labels }).metadata, annotations } });
+const learns = aMember({ status: { ...joined, isVoter: false } });
+const [ADDED, RESTARTED, DEMOTED] = [
+  'the member is a voter: adding it to the client Service',
+  'the member is about to be restarted: taking it out of the client Service',
+  'the member is not a voter: taking it out of the client Service',
+];
+
+/** What upkeep changes, and what a user reads about it. */
+test.each<[string, Observed, string | undefined, object | undefined]>([
+  ['a voter outside the Service is added', world({ pod: podWith({}) }), ADDED, { labels: voter }],
+  [
+    'a voter that is about to be restarted is taken out',
+    world({ pod: podWith(voter, { [DRAINING_ANNOTATION]: '2026-01-01T12:00:00Z' }) }),
+    RESTARTED,
+    { labels: { [ROLE_LABEL]: null } },
+  ],
+  [
+    'a learner is taken out',
+    world({ member: learns, pod: podWith(voter) }),
+    DEMOTED,
+    { labels: { [ROLE_LABEL]: null } },
+  ],
+  [
+    'a seed in the Service may not bootstrap again',
+    world({ pod: podWith(voter, { [INITIAL_STATE_ANNOTATION]: 'new' }) }),
+    ADDED,
+    { annotations: { [INITIAL_STATE_ANNOTATION]: 'existing' } },
+  ],
+  [
+    'a seed that may not bootstrap again is left alone',
+    world({ pod: podWith(voter, { [INITIAL_STATE_ANNOTATION]: 'existing' }) }),
+    undefined,
+    undefined,
+  ],
+  [
+    'a voter that serves checks its data at its next start',
+    world({ pod: podWith(voter, { [INITIAL_CHECK_ANNOTATION]: 'false' }) }),
+    'the member serves: enabling the initial corruption check for its next start',
+    { annotations: { [INITIAL_CHECK_ANNOTATION]: 'true' } },
+  ],
+  [
+    'a learner that serves does not check its data yet',
+    world({ member: learns, pod: podWith({}, { [INITIAL_CHECK_ANNOTATION]: 'false' }) }),
+    undefined,
+    undefined,
+  ],
+])('%s', (_name, observed, message, metadata) => {
+  const { contributions, upkeep } = decide(observed);
+  const step = upkeep?.[0]?.steps[0];
+  expect(contributions?.[0]?.message).toBe(message);
+  expect(step && 'fields' in step ? step.fields['metadata'] : undefined).toStrictEqual(metadata);
+});
+
+const quiet = { is: 'unreachable', message: 'timeout' } as const;
+const startedAt = (ready: boolean) =>
+  ours({ ...aPod({ ready, labels: voter, status: { startTime: new Date(NOW - 8_000).toISOString() } }) });
+
+test.each<[string, Observed, string, number | undefined]>([
+  ['a new member', fresh(), 'creating the PVC and the Pod', undefined],
+  ['a lost Pod', world({ pod: absent }), 'creating the missing Pod', undefined],
+  ['a member that serves', world(), 'the PVC and the Pod match the spec', 300_000],
+  [
+    'a member whose Pod is ready, and which does not respond, is probed',
+    world({ pod: startedAt(true), etcd: quiet }),
+    'the Pod is ready, but etcd does not respond to the operator: timeout',
+    2_000,
+  ],
+  [
+    'a member whose Pod is not ready: the kubelet reports when it is',
+    world({ pod: startedAt(false), etcd: quiet }),
+    'etcd does not respond to the operator: timeout',
+    300_000,
+  ],
+  [
+    'a new member is probed until it responds',
+    fresh({ pod: startedAt(false), volume: ours(aVolume()), etcd: quiet }),
+    'etcd does not respond to the operator: timeout',
+    2_000,
+  ],
+  [
+    'a new member whose Pod has not started',
+    fresh({ pod: ours({ ...aPod(), status: { phase: 'Pending' } }), volume: ours(aVolume()), etcd: quiet }),
+    'etcd does not respond to the operator: timeout',
+    200,
+  ],
+])('the message and the next reconcile: %s', (_name, observed, message, requeueAfterMs) => {
+  const plan = decide(observed);
+  expect([plan.message, plan.requeueAfterMs]).toEqual([message, requeueAfterMs]);
+});
+
+test.each<[string, Observed, string]>([
+  ['Retain', world({ member: retained }), 'deletionPolicy Retain: removing the owner reference of the PVC'],
+  ['Delete', world({ volume: ours(untied) }), 'deletionPolicy Delete: adding an owner reference to the PVC'],
+])('the message about an owner reference, with the policy %s', (_name, observed, message) => {
+  expect(decide(observed).contributions?.map((each) => each.message)).toEqual([message]);
 });
 
 test('a member that votes cannot join again at its next start: without its data it has lost the log that it acknowledged', () => {
