@@ -39,6 +39,10 @@ const conditionOf = (o: Gathered): string => {
   const { status, reason, message } = findCondition(decide(o).status.conditions, 'BackupFresh') ?? {};
   return status === undefined ? 'nothing' : `${status}/${reason}: ${message}`;
 };
+const createdAt = (time: string, made: EtcdSnapshotSchedule): EtcdSnapshotSchedule => ({
+  ...made,
+  metadata: { ...made.metadata, creationTimestamp: `2026-03-01T${time}Z` },
+});
 const eight = { time: '2026-03-01T08:00:00Z' };
 const POINT = 'the recovery point of 2h in EtcdSnapshotSchedule a';
 
@@ -55,6 +59,12 @@ test.each<[string, Gathered, string]>([
     at('02:00:00', schedule('a', '2h')),
     `False/BackupTooOld: there is no backup, which exceeds ${POINT}: see its status for why no backup was stored since`,
   ],
+  [
+    'too old, named after the older of two schedules with the same recovery point',
+    at('10:00:00', createdAt('00:30:00', schedule('b', '2h', eight)), schedule('a', '2h', eight)),
+    `False/BackupTooOld: the newest backup is from 2026-03-01T08:00:00Z, which exceeds ${POINT}: see its status for why no backup was stored since`,
+  ],
+  ['no condition for a recovery point that cannot be parsed', at('09:00:00', schedule('a', 'soon', eight)), 'nothing'],
   ['fresh', at('09:59:59', schedule('a', '2h', eight)), `True/Fresh: the newest backup is within ${POINT}`],
   [
     'too old',

@@ -454,6 +454,87 @@ test('the cluster ID is recorded as soon as the seed responds', () => {
   expect(decide(world({ etcd: answers })).latch).toEqual({ clusterID: CLUSTER_ID });
 });
 
+const startedFor = (ms: number, more: object = {}): MemberView => ({
+  object: aMember(),
+  pod: { ...podWith(false), startedAt: NOW - ms, ...more },
+});
+const reporting = (reason: string, message: string): MemberView => {
+  const made = aMember({ status: { conditions: [{ ...condition('Ready', 'False', reason), message }] } });
+  const metadata = { ...made.metadata, creationTimestamp: new Date(NOW).toISOString() };
+  return { ...startedFor(0), object: { ...made, metadata } };
+};
+const WAITING = `waiting for etcd in Pod ${SEED_NAME} to answer`;
+
+test.each<[string, Observed, string]>([
+  ['etcd needs seconds to start', world({ members: [startedFor(5_000)], etcd: unreachable }), WAITING],
+  [
+    'etcd should have started',
+    world({ members: [startedFor(5_001)], etcd: unreachable }),
+    `${WAITING}: connection refused`,
+  ],
+  ['etcd should have started, and was not asked', world({ members: [startedFor(5_001)] }), WAITING],
+  [
+    'the Pod has no address',
+    world({ members: [startedFor(0, { ip: undefined })] }),
+    `waiting for the Pod of member ${SEED_NAME} to start`,
+  ],
+  ['the member has nothing to add', world({ members: [reporting('PodNotReady', 'pod phase: Running')] }), WAITING],
+  [
+    'the member names the problem of its Pod',
+    world({ members: [reporting('PodNotReady', 'pod phase: Pending; no image')] }),
+    `${WAITING} (pod phase: Pending; no image)`,
+  ],
+  [
+    'a foreign object has a name of the member',
+    world({ members: [reporting('NameConflict', 'Pod x belongs to y')] }),
+    `${WAITING} (Pod x belongs to y)`,
+  ],
+  [
+    'there is failure evidence',
+    world({ members: [reporting(EVIDENCE.nodeLost, 'its node is deleted')] }),
+    `${WAITING} (its node is deleted)`,
+  ],
+  [
+    'another etcd responds, and so does one that has not started',
+    world({
+      etcd: {
+        ...answers,
+        members: [
+          { ...entry, name: 'x' },
+          { ...entry, name: '', peerURLs: ['http://y'] },
+        ],
+      },
+    }),
+    'etcd at the address of the seed lists other members: x, http://y',
+  ],
+  [
+    'another etcd responds that lists no member',
+    world({ etcd: { ...answers, members: [] } }),
+    'etcd at the address of the seed lists other members: ',
+  ],
+])('the message during the bootstrap when %s', (_what, observed, message) => {
+  expect(decide(observed).message).toBe(message);
+});
+
+test('a seed whose Pod is ready is not recreated: only the operator does not reach it', () => {
+  const seed = running(3_600);
+  const reached = { ...seed, pod: { ...podWith(true), runningSince: NOW - 3_600_000 } };
+  expect(decide(world({ members: [reached], etcd: unreachable })).rule).toBe('waitForSeed');
+});
+
+test('after an edit, the timeout of a seed starts over', () => {
+  const status = { ...LATCHED, repair: { ...onceRepaired.repair, generation: 0 } };
+  const o = world({ members: [running(61)], etcd: unreachable, cluster: aCluster({ status }) });
+  expect([decide(o).rule, decide(o).latch?.repair?.count]).toEqual(['rebuildSeed', 1]);
+});
+
+test('the recorded target and deadline are kept when the seed is created again', () => {
+  const progressDeadline = '2026-01-01T12:03:00Z';
+  const o = world({ ...nothing, cluster: aCluster({ status: { ...LATCHED, progressDeadline } }) });
+  expect(decide(o).latch).not.toHaveProperty('progressDeadline');
+  expect(decide(o).latch).not.toHaveProperty('observed');
+});
+
 test('a seed is polled often at first and less often later', () => {
   const after = (ms: number) =>
     decide(

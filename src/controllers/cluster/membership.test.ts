@@ -408,6 +408,48 @@ test('the number of a learner is recorded with its EtcdMember, even if another o
   expect([decide(o).rule, decide(o).latch]).toEqual(['startNext', { membersNamed: 2 }]);
 });
 
+const stopping: Is = { ...dormant, pod: { is: 'present', ready: false, maxLearners: 8 } };
+
+test.each<[string, Observed, string]>([
+  ['pausing', world([up, dormant], { replicas: 0 }), `pausing ${name(1)}`],
+  [
+    'Pods are left',
+    world([dormant, stopping], { replicas: 0 }),
+    `pausing: waiting for the Pods of ${name(2)} to be deleted`,
+  ],
+  [
+    'no Pod is left',
+    world([dormant], { replicas: 0 }),
+    'paused: all volumes are kept; set replicas to resume the cluster',
+  ],
+  ['growing', world([up], { replicas: 3 }), `1 of 3 members: adding ${name(10)}`],
+  [
+    'all voters are being deleted',
+    world([{ leaving: true }], { replicas: 1 }),
+    `all voters are being deleted: ${name(10)} replicates their data before they are removed. To delete the data, delete EtcdCluster db`,
+  ],
+])('the message when %s', (_what, observed, message) => {
+  expect(decide(observed).message).toBe(message);
+});
+
+test.each([
+  [undefined, 500],
+  [60_000, 500],
+  [60_001, 10_000],
+])('a change that etcd has refused for %s ms is retried after %i ms', (ms, retryMs) => {
+  const o = world([up], { replicas: 3 });
+  const [step] = decide({ ...o, ...(ms !== undefined && { refusedSince: o.now - ms }) }).steps;
+  expect(step).toMatchObject({ do: 'call', retryMs });
+});
+
+test('members of the same age are removed in the same order in every reconcile', () => {
+  const three = [up, up, up].map((is) => ({ ...is, ageMs: DAY }));
+  const o = world(three, { replicas: 2 });
+  const steps = stepsOf(o);
+  expect(steps).toEqual([`delete ${[name(2), name(3)].sort().at(-1)}`]);
+  expect(stepsOf({ ...o, members: o.members.toReversed() })).toEqual(steps);
+});
+
 test('a PVC is deleted with its resourceVersion as a precondition', () => {
   expect(decide(keeping({ days: 7 })).steps[0]).toMatchObject({ do: 'delete', what: { resourceVersion: '5' } });
 });

@@ -24,11 +24,37 @@ test.each<[string, Partial<EtcdClusterSpec>, Partial<EtcdClusterSpec>, readonly 
   ['the same as a number', memory(1073741824), memory('1Gi'), []],
   ['nothing and an empty object', {}, { resources: {} }, []],
   ['more', memory('1Gi'), memory('2Gi'), ['resources']],
+  [
+    'a limit that is not wanted any more',
+    { resources: { limits: { memory: '1Gi', cpu: '1' } } },
+    memory('1Gi'),
+    ['resources'],
+  ],
+  [
+    'another request',
+    { resources: { requests: { memory: '1Gi' } } },
+    { resources: { requests: { memory: '2Gi' } } },
+    ['resources'],
+  ],
+  ['a claim', {}, { resources: { claims: [{ name: 'a' }] } }, ['resources']],
   ['something else', memory('1Gi'), { resources: { limits: { cpu: '1Gi' } } }, ['resources']],
   ['a request instead of a limit', memory('1Gi'), { resources: { requests: { memory: '1Gi' } } }, ['resources']],
   ['a label', {}, { additionalMetadata: { labels: { team: 'a' } } }, ['additionalMetadata']],
 ])('what members lack: %s', (_what, has, asked, expected) => {
   expect(left(has, asked)).toEqual(expected);
+});
+
+test('a user reads what every member has, and what it should have', () => {
+  const o = world([up, { spec: { version: '3.6.1', storage: { size: '7Gi', medium: '' } } }], {
+    spec: { additionalMetadata: { labels: { team: 'a' } } },
+  });
+  const [first, second] = o.members.map((m) => m.object.metadata.name);
+  const { size } = o.members[0]?.object.spec.storage ?? {};
+  expect(unapplied(o)).toEqual([
+    `version 3.6.16 (${second} has 3.6.1)`,
+    `storage.size ${size} (${second} has 7Gi)`,
+    `additionalMetadata (${first}, ${second})`,
+  ]);
 });
 
 const GI = 1024 ** 3;
