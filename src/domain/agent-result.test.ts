@@ -54,3 +54,9 @@ test('the Job retries transient failures only', () => {
   expect(FAILURES.filter((reason) => !transient.includes(reason)).map(exitCode)).toEqual(Array(12).fill(HOPELESS_EXIT));
   expect(exitCodeOf({ ok: true, task: 'install-tools' })).toBe(0);
 });
+
+test('a result of exactly the size of a termination message is read', () => {
+  const text = JSON.stringify({ ok: false, reason: 'Internal', message: '' });
+  expect(parseResult(text.padEnd(MAX_RESULT_BYTES))).toMatchObject({ reason: 'Internal' });
+  expect(parseResult(text.padEnd(MAX_RESULT_BYTES + 1))).toBeUndefined();
+});

@@ -54,3 +54,7 @@ test('the problem of a Pod is reported with its name, and nothing when there is 
   expect(troubleSuffix({ metadata: { name: 'p' } }, 'agent')).toBe('');
   expect(troubleSuffix(undefined, 'agent')).toBe('');
 });
+
+test('a Job whose condition has no time has settled long ago', () => {
+  expect(settledAt(job({ type: 'Complete', status: 'True' }))).toBe(15_000);
+});

@@ -20,6 +20,10 @@ const coming = (text: string, zone: string, from: string, count: number): readon
   return times;
 };
 
+test('a schedule of the maximum length is parsed', () => {
+  expect(parseCron('0 0 * * *'.padEnd(1024)).ok).toBe(true);
+});
+
 describe('the next time', () => {
   test.each([
     ['*/15 * * * *', '2026-03-01T10:00:00Z', '2026-03-01T10:15'],
@@ -179,6 +183,9 @@ test.each([
   ['* * * * funday', 'day of the week "funday" is not between'],
   ['mon * * * *', 'minute "mon" is not between'],
   ['5-1 * * * *', 'minute "5-1" ends before it starts'],
+  ['5-99 * * * *', 'minute "5-99" is not between 0 and 59'],
+  ['x-5 * * * *', 'minute "x-5" is not between 0 and 59'],
+  ['0 0 * * *'.padEnd(1025), 'it has 1025 characters, more than 1024'],
   ['*/0 * * * *', 'minute "*/0" has a step of 0'],
   ['*-5 * * * *', 'minute "*-5" is invalid'],
   ['1,,2 * * * *', 'minute "" is invalid'],

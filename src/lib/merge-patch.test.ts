@@ -19,3 +19,10 @@ test('null, lists and objects are never taken for one another', () => {
   expect(sameJson([], {})).toBe(false);
   expect(sameJson([undefined], [])).toBe(false);
 });
+
+test('a list that becomes an object is replaced, and so is an object that becomes a list', () => {
+  expect(mergePatch({ a: ['x'] }, { a: { b: 1 } })).toEqual({ a: { b: 1 } });
+  expect(mergePatch({ a: { b: 1 } }, { a: ['x'] })).toEqual({ a: ['x'] });
+  expect(mergePatch({ a: 'x' }, { a: { b: 1 } })).toEqual({ a: { b: 1 } });
+  expect(sameJson(['x'], { 0: 'x', length: 1 })).toBe(false);
+});

@@ -43,3 +43,7 @@ test.each([
 ])('%s and %s are the same size: %s', (a, b, same) => {
   expect(sameQuantity(a, b)).toBe(same);
 });
+
+test('a quantity of the maximum length is read', () => {
+  expect(parseQuantity('0'.repeat(63) + '1')).toBe(1_000_000_000n);
+});

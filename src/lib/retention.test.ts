@@ -26,6 +26,23 @@ describe('each rule', () => {
     expect(keptKeys(days(2), { keepLast: 3 })).toEqual(names(days(2)));
   });
 
+  test('of two that were taken at the same time, the one with the later key is the newer', () => {
+    const [a, b] = ['a', 'b'].map((key) => ({ ...at('2026-03-18T10:00:00Z'), key })) as [Stored, Stored];
+    expect(keptKeys([a, b], { keepLast: 1 })).toEqual(['b']);
+    expect(keptKeys([b, a], { keepLast: 1 })).toEqual(['b']);
+  });
+
+  test('a snapshot that was taken at this moment is not from the future, and a maxAge of 0 does not keep it', () => {
+    const [now, later] = [at('2026-03-18T12:00:00Z'), at('2026-03-18T12:00:01Z')];
+    const reasons = (history: readonly Stored[], policy: RetentionPolicy) =>
+      retain(history, policy, NOW).keep.map(({ because }) => because);
+    expect(reasons([now], { maxAge: 0, keepLast: 1 })).toEqual([['keepLast', 'newest good']]);
+    expect(reasons([later, now], { keepLast: 1 })).toEqual([
+      ['newest good', 'from the future'],
+      ['keepLast', 'newest good'],
+    ]);
+  });
+
   test('maxAge keeps what is not older, and the newest however old', () => {
     expect(keptKeys(days(50), { maxAge: 2.5 * DAY })).toEqual(names(days(3)));
     expect(keptKeys(days(50), { maxAge: 2.5 * DAY - 1 })).toEqual(names(days(2)));

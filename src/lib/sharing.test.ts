@@ -28,3 +28,7 @@ test('a key whose value is undefined is not an absent key', () => {
   expect(sharing([], {})).toEqual([]);
   expect(sharing({}, [])).toEqual({});
 });
+
+test('a list that has become shorter is not the known one', () => {
+  expect(sharing([1], [1, 2])).toEqual([1]);
+});

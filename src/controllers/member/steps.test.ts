@@ -126,7 +126,7 @@ test('a seed that votes may not bootstrap again at its next start, and is in the
   });
 });
 
-const podWith = (labels: object, annotations: Readonly<Record<string, string>> = {}) =>
+const podWith = (labels: Readonly<Record<string, string>>, annotations: Readonly<Record<string, string>> = {}) =>
   ours({ ...aPod({ ready: true, labels }), metadata: { ...aPod({ ready: true, labels }).metadata, annotations } });
 const learns = aMember({ status: { ...joined, isVoter: false } });
 const [ADDED, RESTARTED, DEMOTED] = [

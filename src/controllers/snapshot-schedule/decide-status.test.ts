@@ -171,6 +171,24 @@ describe('the status reports', () => {
     );
   });
 
+  test('those that run, and none when all have ended', () => {
+    const running = { runs: [aRun('04:00:00', STORED), aRun('05:00:00')] };
+    expect(statusOf(at('05:30:00', {}, undefined, running)).active).toEqual([{ name: 'hourly-202603010500' }]);
+    expect(statusOf(at('05:30:00'))).not.toHaveProperty('active');
+  });
+
+  test('a snapshot of this very minute, and none that a clock which was ahead has named', () => {
+    const taken = (time: string) => statusOf(at('05:00:00', {}, undefined, { runs: [aRun(time, STORED)] }));
+    expect(taken('05:00:00').lastSuccessful?.name).toBe('hourly-202603010500');
+    expect(taken('05:01:00')).not.toHaveProperty('lastSuccessful');
+  });
+
+  test('an Event for what is stored, and none for a retention that waits', () => {
+    const runs = [aRun('05:00:00', STORED)];
+    const plan = decide(at('05:30:00', { retention: { keepLast: 1 } }, undefined, { runs }));
+    expect(events(plan)).toEqual(['Normal SnapshotStored: hourly-202603010500 is stored at s3://b/backups/x.db']);
+  });
+
   test('each one that is stored is counted once', () => {
     const first = settled(
       at('04:30:00', {}, undefined, { runs: [aRun('03:00:00', STORED), aRun('04:00:00', STORED)] }),

@@ -48,6 +48,35 @@ describe('retention', () => {
     expect(doing(decide(world))).toEqual(['waitForNext']);
   });
 
+  test.each<[string, () => Observed, string]>([
+    [
+      'nothing is stored yet',
+      () => settled(at('05:30:00', spec, undefined, { runs: [aRun('05:00:00', FAILED)] })),
+      'Unknown/Waiting: no snapshot is stored yet',
+    ],
+    [
+      'the operator has no image',
+      () => at('05:30:00', spec, undefined, { runs, operatorImage: '' }),
+      'Unknown/Waiting: the operator image is not configured',
+    ],
+    ['its Job runs', () => withJob(), 'Unknown/Applying: after hourly-202603010500'],
+    [
+      'its Job is deleted before its result is known',
+      () => ({ ...settled(withJob()), jobs: [] }),
+      'Unknown/Applying: after hourly-202603010500',
+    ],
+    [
+      'it was applied after an earlier snapshot, and its Job for the next one runs',
+      () => {
+        const next = { runs: [...runs, aRun('06:00:00', STORED)], now: Date.parse('2026-03-01T06:30:00Z') };
+        return settled({ ...settled(done), ...next, jobs: [] });
+      },
+      'True/Applied: 2 snapshots are kept and 5 were removed after hourly-202603010500',
+    ],
+  ])('its condition when %s', (_what, observed, expected) => {
+    expect(condition(decide(observed()), 'RetentionApplied')).toBe(expected);
+  });
+
   test('its result is recorded, also when the Job is deleted', () => {
     expect(decide(done).latch).toEqual({
       stored: {
