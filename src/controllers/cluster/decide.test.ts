@@ -543,6 +543,29 @@ test('a seed is polled often at first and less often later', () => {
   expect([after(0), after(400), after(8_000), after(3_600_000)]).toEqual([100, 100, 2_000, 10_000]);
 });
 
+test('labels of an edit are recorded only when all objects have them: until then, the previous ones can be removed', () => {
+  const additionalMetadata = { labels: { team: 'a' } };
+  const cluster = aCluster({ spec: { additionalMetadata, replicas: 1 }, status: { ...FORMED, observed: TARGET } });
+  const labelled = <T extends { readonly metadata: object }>(object: T) => ({
+    ...object,
+    metadata: { ...object.metadata, uid: 'some-uid' },
+  });
+  const relabelled = {
+    services: { headless: ours(labelled(headlessService(cluster))), client: ours(labelled(clientService(cluster))) },
+    pdb: ours(labelled(pdb(cluster, 1))),
+  };
+  const seed = { ...readyMember.object, spec: { ...readyMember.object.spec, additionalMetadata } };
+  const edited = (patch: Partial<Observed>) => decide(formed({ cluster, ...patch })).latch?.observed;
+  expect(edited({ members: [{ ...readyMember, object: seed }] })).toBeUndefined();
+  expect(edited({ ...relabelled })).toMatchObject({ additionalMetadata });
+});
+
+test('a member that is being deleted keeps its deletionPolicy', () => {
+  const leaving = { ...readyMember, object: aMember({ status: { isVoter: true, conditions: READY }, deleting: true }) };
+  const cluster = aCluster({ status: FORMED, spec: { deletionPolicy: 'Retain' } });
+  expect(stepsOf(formed({ cluster, members: [leaving] })).filter((s) => s.startsWith('propagate'))).toEqual([]);
+});
+
 test('an edit is recorded together with its progress deadline', () => {
   const { replicas, ...template } = TARGET;
   const o = formed({

@@ -143,6 +143,24 @@ describe('while a cluster grows, the rule that decides', () => {
       [],
     ],
     [
+      'a learner has been starting for exactly as long as is usual: others are not promoted yet',
+      world([up, learner, { ...joining, ageMs: 15_000 }], { replicas: 4 }),
+      'waitForJoining',
+      [],
+    ],
+    [
+      'the only learner that etcd accepts serves, and another one waits: it is promoted',
+      world([{ maxLearners: 2 }, learner, joining], { replicas: 4 }),
+      'promote',
+      [`promote ${name(2)}`],
+    ],
+    [
+      'a member that an earlier operator created is being deleted: etcd does not get it',
+      world([up, { ...pending, leaving: true }], { replicas: 2 }),
+      'waitForMembers',
+      [],
+    ],
+    [
       'a learner that starts slowly does not delay the promotion of others',
       world([up, learner, { ...joining, ageMs: 16_000 }], { replicas: 4 }),
       'promote',

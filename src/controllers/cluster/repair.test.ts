@@ -46,6 +46,12 @@ describe('the rule that decides', () => {
       'replaceLost',
       [`delete ${name(4)}`],
     ],
+    [
+      'the delay after a failed replacement ends now: it is replaced',
+      world([up, up, { ...lost, ageMs: 20_000 }], { status: repair(1, 30) }),
+      'replaceLost',
+      [`delete ${name(3)}`],
+    ],
     ['two of three have lost their data: none is replaced', world([up, lost, lost]), 'waitForMembers', []],
     [
       'two of five have lost their data: one is replaced',
