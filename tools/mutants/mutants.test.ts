@@ -1,4 +1,4 @@
-import { runInNewContext } from 'node:vm';
+import { runInNewContext, runInThisContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { nodesOf } from '../syntax-tree.ts';
 import { type Fault, withFault, withSwitches } from './fault.ts';
@@ -6,6 +6,7 @@ import { faultsOf } from './generate.ts';
 import { allFaults, sourceOf } from './list.ts';
 import { resolve, SENTENCES } from './sentences.ts';
 import { noticedShares, tooLow } from './share.ts';
+import { state } from './switches.ts';
 
 const changes = (source: string): readonly string[] =>
   faultsOf('src/a/rules/a.ts', source).map((fault) => withFault(source, fault).replace(/\s+/g, ' '));
@@ -66,6 +67,26 @@ test('every switch enables its own fault, and no other', () => {
   expect(faults.length).toBeGreaterThan(5);
   expect(run(switched, -1)).toBe(run(source, -1));
   for (const [id, fault] of faults.entries()) expect(run(switched, id)).toBe(run(withFault(source, fault), -1));
+});
+
+test('a swap is tried only where both rules decide, or the second relies on the first', () => {
+  const source = "const L = [{ name: 'a', rule: (o) => o.a }, { name: 'b', rule: (o) => o.b() }]; L";
+  const faults = faultsOf('src/a/decide.ts', source);
+  const swap = faults.findIndex(({ kind }) => kind === 'order');
+  const code = withSwitches(source, faults, new Map(faults.map((fault, id) => [fault, id])));
+  const rows = runInThisContext(`{ ${code} }`) as readonly { name: string; rule: (o: object) => unknown }[];
+  const isReached = (observed: object): boolean => {
+    state.reached.clear();
+    rows.find(({ rule }) => rule(observed));
+    return state.reached.has(swap);
+  };
+  const [yes, no] = [() => 'decided', () => undefined];
+  expect(isReached({ a: 'decided', b: yes })).toBe(true);
+  expect(isReached({ a: 'decided', b: no })).toBe(false);
+  expect(isReached({ b: yes })).toBe(false);
+  expect(isReached({ a: 'decided' })).toBe(true);
+  expect(state.asked.get(swap)).toBe(4);
+  expect(rows.flatMap(({ name }) => name)).toEqual(['a', 'b']);
 });
 
 test.each(SENTENCES)('$file, $in: $lets', (sentence) => {
