@@ -465,7 +465,7 @@ const reporting = (reason: string, message: string): MemberView => {
 };
 const WAITING = `waiting for etcd in Pod ${SEED_NAME} to answer`;
 
-test.each<[string, Observed, string]>([
+test.each<[string, Gathered, string]>([
   ['etcd needs seconds to start', world({ members: [startedFor(5_000)], etcd: unreachable }), WAITING],
   [
     'etcd should have started',
@@ -555,7 +555,7 @@ test('labels of an edit are recorded only when all objects have them: until then
     pdb: ours(labelled(pdb(cluster, 1))),
   };
   const seed = { ...readyMember.object, spec: { ...readyMember.object.spec, additionalMetadata } };
-  const edited = (patch: Partial<Observed>) => decide(formed({ cluster, ...patch })).latch?.observed;
+  const edited = (patch: Partial<Gathered>) => decide(formed({ cluster, ...patch })).latch?.observed;
   expect(edited({ members: [{ ...readyMember, object: seed }] })).toBeUndefined();
   expect(edited({ ...relabelled })).toMatchObject({ additionalMetadata });
 });

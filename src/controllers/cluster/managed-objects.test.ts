@@ -4,7 +4,7 @@ import { aCluster, LATCHED } from '../../../test/support/builders/builders.ts';
 import { up, world } from '../../../test/support/builders/members.ts';
 import type { Failure } from '../../runtime/plan.ts';
 import { inSyncConditions, stepFailures } from './managed-objects.ts';
-import type { Observed } from './observed.ts';
+import type { Gathered } from './observed.ts';
 
 const failure = (change: Partial<Failure> = {}): Failure => ({
   in: 'upkeep',
@@ -18,7 +18,7 @@ const failure = (change: Partial<Failure> = {}): Failure => ({
   retryInMs: 0,
   ...change,
 });
-const after = (...failures: readonly Failure[]): Observed => ({
+const after = (...failures: readonly Failure[]): Gathered => ({
   ...world([up]),
   memory: { failures, unconfirmed: [] },
 });
@@ -71,8 +71,8 @@ describe('the condition ManagedObjectsInSync', () => {
 });
 
 describe('the message about steps that failed', () => {
-  const forming = (o: Observed): Observed => ({ ...o, cluster: aCluster({ status: LATCHED }) });
-  test.each<[string, Observed, boolean]>([
+  const forming = (o: Gathered): Gathered => ({ ...o, cluster: aCluster({ status: LATCHED }) });
+  test.each<[string, Gathered, boolean]>([
     ['has those of the plan', after(failure({ in: 'steps' })), true],
     ['has none of upkeep, which has its own condition', after(failure()), false],
     ['has those of upkeep before the bootstrap, which has no other condition', forming(after(failure())), true],

@@ -2,7 +2,7 @@
 import { type ConditionUpdate, conditionOf } from '../../domain/conditions.ts';
 import type { Failure, UpkeepTask } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
-import { isFormed, type Observed } from './observed.ts';
+import { type ClusterFacts, isFormed } from './observed.ts';
 
 /** Present only when False: it costs no write while all is well. */
 export const MANAGED_OBJECTS_IN_SYNC = 'ManagedObjectsInSync';
@@ -18,7 +18,7 @@ const isOf = (tasks: Tasks, { row, target }: Failure): boolean =>
  * Failures of what is still wanted; what another writer reverts is as wanted for moments. Calls that etcd refuses for now are
  * retried, and say nothing about an object.
  */
-function failuresOf({ memory }: Observed, tasks: Tasks) {
+function failuresOf({ memory }: ClusterFacts, tasks: Tasks) {
   const stands = (failure: Failure): boolean =>
     isOf(tasks, failure) || (failure.is === 'overwritten' && failure.retryInMs > 0);
   return memory.failures.flatMap((failure) =>
@@ -28,7 +28,7 @@ function failuresOf({ memory }: Observed, tasks: Tasks) {
   );
 }
 
-export function inSyncConditions(o: Observed, tasks: Tasks): readonly ConditionUpdate[] {
+export function inSyncConditions(o: ClusterFacts, tasks: Tasks): readonly ConditionUpdate[] {
   const failures = failuresOf(o, tasks).toSorted((a, b) => (a.target < b.target ? -1 : 1));
   const [first] = failures;
   if (!first) return [];
@@ -41,7 +41,7 @@ export function inSyncConditions(o: Observed, tasks: Tasks): readonly ConditionU
 const isLasting = ({ is, times }: Failure): boolean => is === 'later' && times > 2;
 
 /** Why steps of the last reconcile failed, without objects of a running cluster, which have their own condition. */
-export const stepFailures = (o: Observed): readonly string[] => {
+export const stepFailures = (o: ClusterFacts): readonly string[] => {
   const reported = o.memory.failures.filter((each) => !isFormed(o) || each.in === 'steps' || isLasting(each));
   return [...new Set(reported.map(({ message }) => message))];
 };

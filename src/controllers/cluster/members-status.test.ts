@@ -104,7 +104,7 @@ const had = (...roles: readonly MemberEntry['role'][]) => ({
   status: { members: roles.map((role, i) => ({ name: name(i + 1), id: id(i + 1), role })) },
 });
 
-test.each<[string, () => Observed, readonly string[], string | undefined]>([
+test.each<[string, () => Gathered, readonly string[], string | undefined]>([
   ['all respond', () => world([up, up, learner]), ['leader', 'follower', 'learner'], name(1)],
   [
     'the response of the leader is late',
@@ -138,7 +138,7 @@ test.each<[string, () => Observed, readonly string[], string | undefined]>([
   expect(status.leader).toBe(leader);
 });
 
-const reporting = (o: Observed, ...reports: readonly Partial<SelfReport>[]): Observed => ({
+const reporting = (o: Gathered, ...reports: readonly Partial<SelfReport>[]): Gathered => ({
   ...o,
   members: o.members.map((m, i) => ({ ...m, self: m.self && { ...m.self, ...reports[i] } })),
 });
@@ -169,7 +169,7 @@ const starting = (ms: number): Is => ({
 });
 const readyPod: Is['pod'] = { is: 'present', ip: '10.0.0.9', ready: true, maxLearners: 8 };
 
-test.each<[string, () => Observed, number]>([
+test.each<[string, () => Gathered, number]>([
   ['all voters', () => world([up, up, up]), 3],
   ['one voter less when one is down', () => world([up, up, down]), 2],
   ['no learner', () => world([up, up, learner]), 2],

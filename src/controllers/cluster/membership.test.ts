@@ -410,7 +410,7 @@ test('the number of a learner is recorded with its EtcdMember, even if another o
 
 const stopping: Is = { ...dormant, pod: { is: 'present', ready: false, maxLearners: 8 } };
 
-test.each<[string, Observed, string]>([
+test.each<[string, Gathered, string]>([
   ['pausing', world([up, dormant], { replicas: 0 }), `pausing ${name(1)}`],
   [
     'Pods are left',
