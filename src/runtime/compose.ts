@@ -73,9 +73,8 @@ export function compose<Status extends object, Call extends NamedCall, Decided e
     tasks: readonly UpkeepTask<Call>[],
   ) => Finished<Status>,
 ): Plan<Status, Call> {
-  const tasks = inTurn(upkeep.flatMap((row) => tasksOf(row, remembered)));
-  // A step with a resourceVersion on an object that upkeep patches in the same plan would get a 409.
-  const waits = tasks.some((task) => task.deferred === undefined && touches(task, decision.steps ?? []));
+  const tasks = tasksOfAll(upkeep, remembered);
+  const waits = waitsFor(tasks, decision);
   const own = waits ? [] : [decision];
   const latch = mergeLatches([...own, ...upkeep.map((row) => row.decision)].flatMap((d) => d.latch ?? []));
   const { status, events, requeueAfterMs } = finish(decision, latch, tasks);
@@ -98,6 +97,24 @@ export function compose<Status extends object, Call extends NamedCall, Decided e
     ...(delays.length > 0 && { requeueAfterMs: Math.min(...delays) }),
   };
 }
+
+const tasksOfAll = <Call extends NamedCall>(
+  upkeep: readonly Answer<Upkeep<object, Call>>[],
+  remembered: Memory,
+): readonly UpkeepTask<Call>[] => inTurn(upkeep.flatMap((row) => tasksOf(row, remembered)));
+
+/** A step with a resourceVersion on an object that upkeep patches in the same plan would get a 409. */
+const waitsFor = <Call extends NamedCall>(
+  tasks: readonly UpkeepTask<Call>[],
+  { steps = [] }: Pick<Decision<object, Call>, 'steps'>,
+): boolean => tasks.some((task) => task.deferred === undefined && touches(task, steps));
+
+/** Whether the steps and the latch of a decision wait for the next reconcile. */
+export const waitsForUpkeep = <Call extends NamedCall>(
+  decision: Pick<Decision<object, Call>, 'steps'>,
+  upkeep: readonly Answer<Upkeep<object, Call>>[],
+  remembered: Memory,
+): boolean => waitsFor(tasksOfAll(upkeep, remembered), decision);
 
 /** The watch sends an event when it shows the write; this is for a watch that is late for long. */
 const UNCONFIRMED_RETRY_MS = 1_000;

@@ -1,7 +1,7 @@
 /** What to do next for one EtcdCluster, in stages: a Service that is refused must not keep a member from being repaired. */
 
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import { type Answer, allOf, compose, firstOf } from '../../runtime/compose.ts';
+import { type Answer, allOf, compose, firstOf, waitsForUpkeep } from '../../runtime/compose.ts';
 import type { NamedRule, Plan } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
 import { decideCredentials, stateOf } from './credentials/decide.ts';
@@ -130,17 +130,19 @@ export function decide(gathered: Gathered): Plan<EtcdClusterStatus, ClusterCall>
   const o: Observed = { ...gathered, credentials: stateOf(facts) };
   const stop = firstOf(STOP, o);
   const answer = stop ? { ...stop, atRest: false } : answerOf(o);
+  const rows = [...UPKEEP, { name: 'restoreTraffic', rule: restoreTraffic(answer.decision.restarts) }];
+  const own = allOf(rows, o);
+  const latchesToken = answer.decision.latch?.clusterToken !== undefined;
   const credentials = decideCredentials(
     {
       ...facts,
-      hasToken: hasToken(o) || answer.decision.latch?.clusterToken !== undefined,
+      hasToken: hasToken(o) || (latchesToken && !waitsForUpkeep(answer.decision, own, o.memory)),
       atRest: answer.atRest,
       restartBlockedBy: restartBlockedBy(o),
     },
     o.credentials,
   );
-  const rows = [...UPKEEP, { name: 'restoreTraffic', rule: restoreTraffic(answer.decision.restarts) }];
-  const upkeep = stop ? [] : [...allOf(rows, o), ...credentials.upkeep];
+  const upkeep = stop ? [] : [...own, ...credentials.upkeep];
   return compose<EtcdClusterStatus, ClusterCall, ClusterDecision>(
     answer,
     upkeep,

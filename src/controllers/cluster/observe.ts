@@ -26,7 +26,7 @@ import { REFUSED_AGAIN_MS } from '../../runtime/failures.ts';
 import type { Memory } from '../../runtime/plan.ts';
 import { UNHEALTHY_CLUSTER } from './calls.ts';
 import { requestedNeeds } from './credentials/cert-manager-requests.ts';
-import { type CredentialsPorts, observeCredentials } from './credentials/observe.ts';
+import { type CredentialsPorts, judgeSecrets, observeCredentials } from './credentials/observe.ts';
 import { endpointsOf, hostsOf } from './etcd-calls.ts';
 import type { ChangePorts } from './execute-etcd-call.ts';
 import { memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
@@ -60,6 +60,7 @@ export async function observe(
   const { name, namespace, uid } = identity(cluster);
   const found = memberViews(ports, cluster);
   ports.etcd.retain(key, found.flatMap(endpointsOf));
+  const secrets = await judgeSecrets(ports, cluster);
   const hosts = hostsOf(found);
   const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
   const requests = { etcd: ports.etcd, access, signal };
@@ -76,7 +77,7 @@ export async function observe(
   const members = await withFreshEvidence(ports, await withHashes(requests, views), signal);
   const etcd = await etcdView(requests, cluster, members, list);
   const ask = list.is === 'answers' ? { endpoint: list.from, timeoutMs: ASK_TIMEOUT_MS, signal, access } : undefined;
-  const credentials = await observeCredentials(ports, cluster, members, ask, signal);
+  const credentials = await observeCredentials(ports, cluster, secrets, members, ask, signal);
   // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.
   if (list.is === 'authRejected') ports.credentials.forget(key);
   const volumes = [...ports.volumes.byIndex(namespace, CLUSTER_LABEL, name)];

@@ -133,7 +133,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     full: noSpaceMessage(o),
     held: blockedStatus(o),
     credentials: o.credentials,
-    unread: o.credentials.unread ?? readFailed(unreadableObjects(o)),
+    unread: o.credentials.unread ?? readFailed(unreadableObjects(o).concat(o.credentials.unreadCertificates)),
   };
 }
 

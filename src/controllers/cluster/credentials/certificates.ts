@@ -3,7 +3,7 @@
 import { isUnsettled, renewalOf } from '../../../access/evaluate/view.ts';
 import type { Blocked } from '../../../domain/disruption.ts';
 import { SECRETS_UNSETTLED_MS } from '../../../domain/timing.ts';
-import { readFailed, unreadObject } from '../../../domain/unread.ts';
+import { unreadObject } from '../../../domain/unread.ts';
 import { type Finding, isFatal, sentenceOf } from '../../../pki/findings.ts';
 import { isRequestPending, issuanceFindings, withIssuance } from './cert-manager-requests.ts';
 import { dueMessage } from './due.ts';
@@ -23,11 +23,9 @@ export function unreadSecrets({ certificates: { unreadable: unread } }: Credenti
   return { reason: 'SecretUnreadable', message };
 }
 
-export const unreadCertificates = ({ issuance }: CredentialsFacts): Blocked | undefined =>
-  readFailed(
-    (issuance?.is === 'there' ? issuance.certificates : []).flatMap(({ wanted, holding }) =>
-      unreadObject('Certificate', wanted.metadata.name ?? '', holding),
-    ),
+export const unreadCertificates = ({ issuance }: CredentialsFacts): readonly string[] =>
+  (issuance?.is === 'there' ? issuance.certificates : []).flatMap(({ wanted, holding }) =>
+    unreadObject('Certificate', wanted.metadata.name ?? '', holding),
   );
 
 /** Without duplicates: a finding about a CA is found again for every certificate that it signs. */

@@ -57,13 +57,14 @@ export const stateOf = (c: CredentialsFacts): CredentialsState => ({
   restart: c.certificates.trusts.flatMap((t) => (asksForRestarts(t) ? wantedBundles(c, t.part) : [])),
   locked: lockedOut(c),
   unsecured: c.replicas === 0 ? undefined : unsecured(c),
-  unread: unreadSecrets(c) ?? unreadCertificates(c),
+  unread: unreadSecrets(c),
+  unreadCertificates: unreadCertificates(c),
 });
 
 /** After membership: whether that is at rest, and what a restart waits for, are facts of the chain. */
 export function decideCredentials(c: CredentialsObserved, state: CredentialsState): CredentialsDecision {
   const rotating = rotationOf(c);
-  const unreadMs = unreadCertificates(c) ? UNREADABLE_RECHECK_MS : undefined;
+  const unreadMs = state.unreadCertificates.length > 0 ? UNREADABLE_RECHECK_MS : undefined;
   return {
     state: { ...state, rotating },
     upkeep: allOf(CREDENTIALS, c),

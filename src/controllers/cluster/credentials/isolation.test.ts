@@ -72,15 +72,24 @@ describe('a certificate is renewed', () => {
 });
 
 test('members are added, removed and replaced while every row about credentials backs off', () => {
-  const failures = CREDENTIALS.map(({ name }) => remembering('denied', { in: 'upkeep', row: name, retryInMs: 60_000 }));
-  const memory = { failures: failures.flatMap((each) => each.memory.failures), unconfirmed: [] };
+  const names = CREDENTIALS.map(({ name }) => name);
+  let deferred = 0;
   fc.assert(
-    fc.property(clusters, (o) => {
-      const [calm, backsOff] = [decide(o), decide({ ...o, memory })];
+    fc.property(clusters, ({ cluster, ...rest }) => {
+      const o = { ...rest, cluster: { ...cluster, spec: { ...cluster.spec, ...spec } }, certificates: renewal };
+      const calm = decide(o);
+      const failures = (calm.upkeep ?? [])
+        .filter(({ row }) => names.includes(row))
+        .flatMap(({ row, target }) => refused(row, target).memory.failures);
+      const backsOff = decide({ ...o, memory: { failures, unconfirmed: [] } });
       expect([backsOff.rule, backsOff.steps]).toEqual([calm.rule, calm.steps]);
+      const tasks = backsOff.upkeep?.filter(({ row }) => names.includes(row)) ?? [];
+      expect(tasks.map((task) => task.deferred)).toEqual(failures.map(() => 'backOff'));
+      deferred += tasks.length;
     }),
     { numRuns: 300 },
   );
+  expect(deferred).toBeGreaterThan(100);
 });
 
 test.each<[string, Gathered]>([

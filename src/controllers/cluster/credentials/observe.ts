@@ -11,18 +11,31 @@ import type { GatheredCredentials } from './observed.ts';
 
 export type CredentialsPorts = SecretPorts & RootPorts & IssuingPorts;
 
+export type JudgedSecrets = Pick<GatheredCredentials, 'certificates' | 'password'>;
+
+/**
+ * Before any member is asked: Secrets that become readable in between would leave members that could not be asked, and no reason
+ * for it, and a healthy seed that does not respond may be deleted.
+ */
+export const judgeSecrets = async (
+  { credentials }: CredentialsPorts,
+  cluster: EtcdCluster,
+): Promise<JudgedSecrets> => ({
+  certificates: await credentials.view(cluster),
+  password: await credentials.password(cluster),
+});
+
 /** `ask` is a request to a member that has returned the member list. */
 export async function observeCredentials(
   ports: CredentialsPorts,
   cluster: EtcdCluster,
+  { certificates, password }: JudgedSecrets,
   members: readonly MemberView[],
   ask: (Ask & { readonly access: Access }) | undefined,
   signal: AbortSignal,
 ): Promise<GatheredCredentials> {
   const { credentials } = ports;
-  const certificates = await credentials.view(cluster);
-  const [password, issuance, auth, served] = await Promise.all([
-    credentials.password(cluster),
+  const [issuance, auth, served] = await Promise.all([
     observeIssuance(ports, cluster, credentials.domain, signal),
     ask && askAuth(ports.etcd, cluster, ask),
     // While Secrets cannot be read, served certificates are not recorded, and the request could block on another read.

@@ -32,8 +32,10 @@ export interface CredentialsState {
   readonly locked: Blocked | undefined;
   /** What is missing until auth is as the spec asks. */
   readonly unsecured: Waiting | undefined;
-  /** Secrets or Certificates that could not be read. */
+  /** Secrets that could not be read. */
   readonly unread: Blocked | undefined;
+  /** Certificates that could not be read, each as a sentence. */
+  readonly unreadCertificates: readonly string[];
 }
 
 /** What the chain reads of a member's Pod. */

@@ -49,7 +49,8 @@ export const waitForCredentials = (o: Observed): Decided => {
  */
 export function bootstrap(o: Observed): Decided {
   if (isFormed(o) || o.seed.is !== 'absent' || seedView(o)) return undefined;
-  const unread = o.credentials.bootstrap.blockedBy?.message ?? unreadableObjects(o)[0]; // it may belong to another owner
+  const [object] = unreadableObjects(o).concat(o.credentials.unreadCertificates); // it may belong to another owner
+  const unread = o.credentials.bootstrap.blockedBy?.message ?? object;
   if (unread !== undefined) return { message: unread };
   const { name, namespace, uid } = identity(o.cluster);
   const status = o.cluster.status ?? {};
