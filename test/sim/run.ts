@@ -19,7 +19,7 @@ import type { Script } from './script.ts';
 import { groupOf } from './world/facts.ts';
 import { History } from './world/history.ts';
 import type { MembershipCall, Onlooker, Write } from './world/operator-ports.ts';
-import { World } from './world/world.ts';
+import { World, type WorldOptions } from './world/world.ts';
 
 export interface Outcome {
   readonly steps: number;
@@ -47,11 +47,15 @@ const PASSWORD_CALLS = ['deleteUser', 'addUser', 'grantRole', 'enable', 'changeP
 
 class Broken extends Error {}
 
+const nameOf = ({ verb, resource, ref }: Write): string => `${verb} ${resource.kind} ${ref.name}`;
+
 /** Checks everything that operators do, and records when they last did something. */
-class Judge implements Onlooker {
+export class Judge implements Onlooker {
   readonly scene: Scene;
   lastActAt = 0;
   lastAct = '';
+  /** All writes of operators, such as `delete Pod db-x`. */
+  readonly writes: string[] = [];
   /** A write of an operator although nothing else had happened for a while. */
   unprovoked: { readonly what: string; readonly at: number } | undefined;
   broken: string | undefined;
@@ -74,12 +78,13 @@ class Judge implements Onlooker {
   }
 
   before(write: Write): void {
-    this.#act(`${write.verb} ${write.resource.kind} ${write.ref.name}`);
+    this.#act(nameOf(write));
     const { credentials } = this.scene.world;
     if (credentials && write.resource.kind === 'Secret') credentials.calls++;
     for (const [name, check] of Object.entries(BEFORE_WRITE)) this.#say(name, check(this.scene, write));
   }
   after(write: Write, result: KubeObject | undefined): void {
+    this.writes.push(nameOf(write));
     this.scene.history.record();
     if (this.scene.usurpedUntil > this.scene.world.ground.timeline.now) return; // either member list may be right
     for (const [name, check] of Object.entries(AFTER_WRITE)) this.#say(name, check(this.scene, write, result));
@@ -121,17 +126,28 @@ class Judge implements Onlooker {
   }
 }
 
-export async function run(script: Script, tellStory = false): Promise<Outcome> {
+export function run(script: Script, tellStory = false): Promise<Outcome> {
   const { seed, nodes, localVolumes, credentials } = script;
+  const retains = script.deletionPolicy === 'Retain';
+  const options = { seed, nodes, localVolumes, credentials, tellStory };
+  return judged(options, retains, (world, judge) => live(world, judge, script));
+}
+
+/** Lets a world live under the invariants. */
+export async function judged(
+  options: WorldOptions,
+  retains: boolean,
+  living: (world: World, judge: Judge) => Promise<void>,
+): Promise<Outcome> {
   let judge: Judge | undefined;
-  const world = new World({ seed, nodes, localVolumes, credentials, tellStory }, (self) => {
-    judge = new Judge(self, script.deletionPolicy === 'Retain');
+  const world = new World(options, (self) => {
+    judge = new Judge(self, retains);
     return judge;
   });
   if (!judge) throw new Error('the world was started without a judge');
   let broken: string | undefined;
   try {
-    await live(world, judge, script);
+    await living(world, judge);
   } catch (error) {
     if (!(error instanceof Broken)) throw error;
     broken = error.message;
@@ -148,13 +164,7 @@ async function live(world: World, judge: Judge, script: Script): Promise<void> {
   const { timeline } = world.ground;
   const spec = { ...specOf(script), ...world.credentials?.spec };
   const faults = new Faults(judge.scene, spec);
-  const step = async (until: number): Promise<boolean> => {
-    if (!(await world.step(until))) return false;
-    if (timeline.steps > MAX_STEPS) throw new Broken(`neverSpins: ${MAX_STEPS} steps, and ${judge.lastAct} again`);
-    faults.everyStep();
-    judge.always();
-    return true;
-  };
+  const step = stepper(world, judge, () => faults.everyStep());
   world.createCluster(spec);
   for (const action of script.actions) {
     const at = timeline.now + action.after;
@@ -169,8 +179,20 @@ async function live(world: World, judge: Judge, script: Script): Promise<void> {
   await peace(world, judge, step);
 }
 
+/** Runs one event until then, and checks the invariants. */
+const stepper =
+  (world: World, judge: Judge, fail = (): void => undefined) =>
+  async (until: number): Promise<boolean> => {
+    const { timeline } = world.ground;
+    if (!(await world.step(until))) return false;
+    if (timeline.steps > MAX_STEPS) throw new Broken(`neverSpins: ${MAX_STEPS} steps, and ${judge.lastAct} again`);
+    fail();
+    judge.always();
+    return true;
+  };
+
 /** The world converges in time, and then nothing is written any more. */
-async function peace(world: World, judge: Judge, step: (until: number) => Promise<boolean>): Promise<void> {
+export async function peace(world: World, judge: Judge, step = stepper(world, judge)): Promise<void> {
   const { timeline } = world.ground;
   const deadline = timeline.now + PATIENCE_MS;
   judge.lastActAt = timeline.now; // an operator may still react to the last fault

@@ -122,6 +122,13 @@ export class ModelApiServer implements KubectlClient {
     return this.#put(resource, ref, admitted, owned, 'ADDED') as unknown as T;
   }
 
+  /** Stores an object as another API server had it, with its uid, its status and its timestamps. */
+  load<T extends KubeObject>(resource: Resource<T>, object: T): void {
+    const whole = object as unknown as Json;
+    const owned = new Ownership(resource.kind).updated(FIELD_MANAGER, {}, whole);
+    this.#put(resource, refOf(metaOf(whole)), whole, owned, 'ADDED');
+  }
+
   async apply<T extends KubeObject>(
     resource: Resource<T>,
     ref: Ref,
@@ -158,7 +165,7 @@ export class ModelApiServer implements KubectlClient {
     if (same(after, before)) return before; // a write that changes nothing creates no new version
     const was = metaOf(before);
     const finished = was['deletionTimestamp'] !== undefined && list(metaOf(after)['finalizers']).length === 0;
-    if (finished && was['deletionGracePeriodSeconds'] === undefined) return this.#remove(resource, ref, after);
+    if (finished && !was['deletionGracePeriodSeconds']) return this.#remove(resource, ref, after);
     return this.#put(resource, ref, after, ownership, 'MODIFIED');
   }
 

@@ -64,8 +64,12 @@ export class Credentials {
     this.#cluster = cluster;
     this.keys = seededKeys(seed);
     this.options = options;
+  }
+
+  /** The Secrets that a user creates before the cluster. */
+  createSecrets(): void {
     for (const part of ETCD_PORTS) this.replace(part, 'another CA');
-    if (options.auth) this.#write(ROOT_SECRET, { password: this.#nextPassword() }, 'Opaque');
+    if (this.options.auth) this.#write(ROOT_SECRET, { password: this.#nextPassword() }, 'Opaque');
   }
 
   get spec(): Pick<EtcdCluster['spec'], 'tls' | 'auth'> {

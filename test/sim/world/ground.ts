@@ -3,12 +3,12 @@ import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
 import { pods } from '../../../src/kube/resources.ts';
 import { ModelApiServer } from '../model/kube.ts';
 import { Random } from './random.ts';
-import { Timeline } from './timeline.ts';
+import { EPOCH, Timeline } from './timeline.ts';
 
 export const NAMESPACE = 'ns';
 
 export class Ground {
-  readonly timeline = new Timeline();
+  readonly timeline: Timeline;
   readonly random: Random;
   readonly api: ModelApiServer;
   /** How often each kind of fault really happened. */
@@ -18,7 +18,8 @@ export class Ground {
   /** The story of this world for a reader; recorded only on request. */
   readonly story: string[] | undefined;
 
-  constructor(seed: number, tellStory: boolean) {
+  constructor(seed: number, tellStory: boolean, startsAt = EPOCH) {
+    this.timeline = new Timeline(startsAt);
     this.random = new Random(seed);
     this.story = tellStory ? [] : undefined;
     this.api = new ModelApiServer({ now: () => this.timeline.date });

@@ -1,4 +1,5 @@
 /** The kubelets of all nodes: they run the etcd of each Pod from the Pod's own command line, and report its status. */
+import { isPodReady } from '../../../src/domain/pod.ts';
 import type { Pod } from '../../../src/gen/kube.ts';
 import { pods } from '../../../src/kube/resources.ts';
 import type { ModelEtcd } from '../model/etcd.ts';
@@ -9,7 +10,7 @@ import { type Ground, NAMESPACE } from './ground.ts';
 import { Mounts, sourcesOf } from './mounts.ts';
 import type { Nodes } from './nodes.ts';
 import { type Bootstrap, type Ending, fatal, isHealthy, podStatus, type Run, restores } from './pod-run.ts';
-import type { Volumes } from './volumes.ts';
+import type { Disk, Volumes } from './volumes.ts';
 
 /** A Secret that is missing is looked for again. */
 const MOUNT_RETRY_MS = 2_000;
@@ -94,6 +95,17 @@ export class Kubelet {
     };
     this.runs.set(uid, run);
     this.#ground.soon(50, 1_500, () => this.#start(run));
+  }
+
+  /** A Pod that ran before this world started: its etcd goes on with its data directory, and its probe has not failed. */
+  takeOver(pod: Pod, disk: Disk | undefined): void {
+    this.#adopt(pod);
+    const run = this.runs.get(pod.metadata.uid ?? '');
+    if (!run) return;
+    run.volume.disk = disk;
+    run.ready = isPodReady(pod);
+    run.volume.voted ||= run.ready;
+    this.#start(run);
   }
 
   #address(): string {

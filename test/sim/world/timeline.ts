@@ -13,8 +13,8 @@ interface Happening {
   canceled: boolean;
 }
 
-/** The wall clock at the start of every world. */
-const EPOCH = Date.parse('2026-01-01T00:00:00Z');
+/** The wall clock at the start of a world, unless it starts from a recorded state. */
+export const EPOCH = Date.parse('2026-01-01T00:00:00Z');
 
 export class Timeline {
   /** Milliseconds since the start of the world. */
@@ -24,9 +24,14 @@ export class Timeline {
   readonly #heap: Happening[] = [];
   readonly #stopped = new Map<object, Happening[]>();
   #order = 0;
+  readonly #epoch: number;
+
+  constructor(epoch: number) {
+    this.#epoch = epoch;
+  }
 
   get date(): number {
-    return EPOCH + this.now;
+    return this.#epoch + this.now;
   }
   get time(): string {
     return new Date(this.date).toISOString().replace(/\.\d+Z$/, 'Z');

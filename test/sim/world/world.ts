@@ -15,6 +15,7 @@ import { type ApiTrouble, type EtcdTrouble, Network } from './network.ts';
 import { Nodes } from './nodes.ts';
 import { OperatorProcess } from './operator.ts';
 import { apiFor, etcdFor, handshakeFor, type Onlooker, type WatchTroubles } from './operator-ports.ts';
+import { load, type Recorded } from './recorded.ts';
 import { Scheduler } from './scheduler.ts';
 import { Volumes } from './volumes.ts';
 import { Writer } from './writer.ts';
@@ -30,6 +31,8 @@ export interface WorldOptions {
   readonly tellStory: boolean;
   /** Absent: neither TLS nor auth. */
   readonly credentials?: CredentialsOptions | undefined;
+  /** Absent: the world starts empty. */
+  readonly recorded?: Recorded;
 }
 
 export class World {
@@ -55,7 +58,7 @@ export class World {
   #started = 0;
 
   constructor(options: WorldOptions, onlooker: (world: World) => Onlooker) {
-    this.ground = new Ground(options.seed, options.tellStory);
+    this.ground = new Ground(options.seed, options.tellStory, options.recorded?.at);
     const { ground } = this;
     this.ports = modelPorts(this.etcd);
     this.nodes = new Nodes(ground, options.nodes);
@@ -69,6 +72,8 @@ export class World {
     this.etcdNetwork = new Network(ground.timeline, ground.random, 5, (kind) => ground.count(`etcd: ${kind}`));
     this.#scheduler = new Scheduler(ground, this.nodes, this.volumes);
     this.#onlooker = onlooker(this);
+    if (options.recorded) load(this, options.recorded);
+    else this.credentials?.createSecrets();
     this.startOperator();
   }
 
