@@ -23,6 +23,7 @@ import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
 const removed: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] };
+const retained = aMember({ status: joined, deleting: true, spec: retain });
 const paused = aMember({ status: joined, deleting: true, spec: { dormant: true } });
 
 describe('the rule that answers', () => {
@@ -108,6 +109,40 @@ describe('the rule that answers', () => {
       }),
       'release',
       ['patch PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'it is deleted with its cluster, and its PVC, which is retained, is lost',
+      leaving({ member: retained, cluster: undefined, volume: absent }),
+      'release',
+      ['patch EtcdMember'],
+    ],
+    [
+      'its cluster is deleted: its PVC is retained',
+      leaving({ member: retained, cluster: undefined }),
+      'release',
+      ['patch PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'etcd has removed it, and its Pod is lost: no Pod is created',
+      leaving({ peers: removed, pod: absent }),
+      'release',
+      ['patch EtcdMember'],
+    ],
+    [
+      'it has not joined, its Pod is lost, and no peer is reachable: no Pod is created',
+      leaving({
+        member: aMember({ deleting: true, spec: { bootstrap: false } }),
+        pod: absent,
+        peers: { is: 'unreachable', message: 'timeout' },
+      }),
+      'release',
+      [],
+    ],
+    [
+      'it has not joined, and there is no other member: it has no data',
+      leaving({ member: aMember({ deleting: true, spec: { bootstrap: false } }) }),
+      'release',
+      ['patch EtcdMember'],
     ],
     [
       'it is deleted and no peer is reachable',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { EtcdOptions } from '../../api/options.ts';
-import { optionFlags, statedFlags } from './options.ts';
+import { learnerFlags, optionFlags, statedFlags } from './options.ts';
 
 const checks: EtcdOptions = { corruptionCheck: { initial: true, compactHash: true, intervalMinutes: 90 } };
 
@@ -65,4 +65,21 @@ test.each<[string, readonly string[], EtcdOptions | undefined, readonly string[]
   ['an empty list', ['--feature-gates='], undefined, []],
 ])('feature gates of the user: %s', (_what, extraArgs, options, flags) => {
   expect(statedFlags(options, extraArgs, '3.6.16')).toEqual(flags);
+});
+
+test.each([
+  ['3.5.4', []],
+  ['3.5.5', ['--experimental-compact-hash-check-enabled=true']],
+  ['3.4.9', []],
+  ['3.6.0', ['--feature-gates=CompactHashCheck=true']],
+])('the check of compacted hashes, with etcd %s', (version, flags) => {
+  expect(optionFlags({ corruptionCheck: { compactHash: true } }, version)).toEqual(flags);
+});
+
+test.each([
+  ['3.5.33', []],
+  ['3.6.0', ['--max-learners=8']],
+  ['3.7.1', ['--max-learners=8']],
+])('more than one learner, with etcd %s', (version, flags) => {
+  expect(learnerFlags(8, version)).toEqual(flags);
 });

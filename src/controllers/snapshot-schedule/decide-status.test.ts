@@ -177,6 +177,22 @@ describe('the status reports', () => {
     expect(statusOf(at('05:30:00'))).not.toHaveProperty('active');
   });
 
+  test('a snapshot that is complete without an artifact counts as failed, and one that is being deleted does not run', () => {
+    const { artifact: _, ...empty } = STORED;
+    const status = statusOf(at('05:30:00', {}, undefined, { runs: [aRun('05:00:00', empty)] }));
+    expect(status).not.toHaveProperty('lastSuccessful');
+    expect(status).not.toHaveProperty('active');
+    expect(status.lastFailed).toMatchObject({ name: 'hourly-202603010500', message: 'no reason was reported' });
+    const failing = { runs: [aRun('04:00:00', FAILED), aRun('05:00:00', undefined, true)] };
+    expect(statusOf(at('05:30:00', {}, undefined, failing))).not.toHaveProperty('active');
+  });
+
+  test('a failure of this very minute, and none that a clock which was ahead has named', () => {
+    const failed = (time: string) => statusOf(at('05:00:00', {}, undefined, { runs: [aRun(time, FAILED)] }));
+    expect(failed('05:00:00').lastFailed?.name).toBe('hourly-202603010500');
+    expect(failed('05:01:00')).not.toHaveProperty('lastFailed');
+  });
+
   test('a snapshot of this very minute, and none that a clock which was ahead has named', () => {
     const taken = (time: string) => statusOf(at('05:00:00', {}, undefined, { runs: [aRun(time, STORED)] }));
     expect(taken('05:00:00').lastSuccessful?.name).toBe('hourly-202603010500');
