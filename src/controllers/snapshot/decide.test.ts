@@ -386,6 +386,15 @@ describe('a snapshot that has finished', () => {
   });
 });
 
+test.each<[string, Observed, boolean]>([
+  ['starts', world(), false],
+  ['runs', withJob({}, anAgent(1, { running: {} })), false],
+  ['is stored', withJob({}, anAgent(1, left(0, isStored()))), true],
+  ['has failed', world({ cluster: undefined }), true],
+])('a snapshot that %s has a completionTime: %s', (_what, o, hasEnded) => {
+  expect(decide(o).status.completionTime !== undefined).toBe(hasEnded);
+});
+
 describe('Events', () => {
   const reasons = (o: Observed): readonly string[] => decide(o).events.map(({ type, reason }) => `${type} ${reason}`);
   test.each<[string, Observed, readonly string[]]>([

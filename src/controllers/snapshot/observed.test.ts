@@ -7,6 +7,7 @@ const LAG = 1_000;
 
 test.each<[string, readonly MemberView[], string | undefined]>([
   ['a follower, to spare the leader', [aVoter(1), aVoter(2), aVoter(3)], 'db-2'],
+  ['the first by name of those that are equally close', [aVoter(1), aVoter(3), aVoter(2)], 'db-2'],
   ['the follower that is closest', [aVoter(1), aVoter(2, { applied: 9_990 }), aVoter(3, { applied: 9_999 })], 'db-3'],
   ['a follower that is just close enough', [aVoter(1), aVoter(2, { applied: 10_000 - LAG })], 'db-2'],
   ['the leader, when no follower is close', [aVoter(1), aVoter(2, { applied: 9_999 - LAG })], 'db-1'],
