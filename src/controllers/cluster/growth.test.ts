@@ -14,6 +14,7 @@ import {
   name,
   stepsOf,
   up,
+  url,
   view,
   world,
 } from '../../../test/support/builders/members.ts';
@@ -37,6 +38,30 @@ describe('while a cluster grows, the rule that decides', () => {
       world([up, awaited], { replicas: 3, status: { membersNamed: 1 } }),
       'startNext',
       [`create ${name(2)}`],
+    ],
+    [
+      'etcd lists a learner whose number is not recorded yet: its EtcdMember is created',
+      world([up], { replicas: 2, alsoListed: [entry(9 + 32, awaited)] }),
+      'startNext',
+      [`create ${name(9 + 32)}`],
+    ],
+    [
+      'etcd lists a learner whose number this operator cannot have chosen: it is removed',
+      world([up], { replicas: 2, alsoListed: [entry(9 + 33, awaited)] }),
+      'removeOrphanMember',
+      [`remove ${url(9 + 33)}`],
+    ],
+    [
+      'etcd lists a voter that has never started and has no EtcdMember: it is removed',
+      world([up, up, up], { replicas: 4, alsoListed: [{ ...entry(4, awaited), isLearner: false }] }),
+      'removeOrphanMember',
+      [`remove ${url(4)}`],
+    ],
+    [
+      'etcd has refused a leadership transfer: that does not keep the next member from being added',
+      { ...world([up, learner], { replicas: 3 }), ...remembering('etcd refuses', { is: 'later', call: 'moveLeader' }) },
+      'addLearner',
+      [`addLearner ${name(10)}`],
     ],
     // where two rules apply
     [

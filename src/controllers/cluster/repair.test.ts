@@ -19,6 +19,7 @@ import {
   world,
 } from '../../../test/support/builders/members.ts';
 import { remembering } from '../../../test/support/builders/plan.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import { decide } from './decide.ts';
 import type { Gathered } from './observed.ts';
@@ -337,4 +338,14 @@ test('the message for a lost quorum advises a snapshot, and not to delete the cl
 test('a lost member that is being deleted is reported as being deleted', () => {
   const { message } = decide(world([up, down, { ...lost, leaving: true }]));
   expect(message).toContain(`${name(3)}: being deleted`);
+});
+
+test.each<[string, EtcdClusterStatus, number]>([
+  ['was never counted before', {}, 1],
+  ['was counted just now, and its deletion was refused', repair(3, 10), 3],
+  ['was counted a minute ago', repair(3, 60), 3],
+  ['follows one that was counted longer ago', repair(3, 61), 1],
+  ['follows an edit of the spec', { repair: { ...repair(3, 10).repair, generation: 0 } }, 1],
+])('a replacement that %s is attempt %i', (_what, status, count) => {
+  expect(decide(world([up, up, lost], { status })).latch?.repair?.count).toBe(count);
 });
