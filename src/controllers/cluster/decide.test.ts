@@ -52,6 +52,7 @@ const readyMember: MemberView = {
   self: SELF,
 };
 const unreadableMember = member({ isVoter: true, conditions: [condition('Ready', 'False', EVIDENCE.dataInvalid)] });
+const NO_PDB = { podDisruptionBudget: { enabled: false } };
 const FORBIDDEN = { image: { repository: 'evil.example/etcd' } };
 const lostMember = member({ isVoter: true, conditions: [condition('Ready', 'False', 'DataLost')] });
 
@@ -218,6 +219,18 @@ describe('the rule that decides', () => {
       world({ ...nothing, cluster: aCluster(), services: { headless: foreign, client: absent } }),
       'nameTaken',
       [],
+    ],
+    [
+      'a foreign PodDisruptionBudget has the name before the bootstrap',
+      world({ ...nothing, cluster: aCluster(), pdb: foreign }),
+      'nameTaken',
+      [],
+    ],
+    [
+      'a foreign PodDisruptionBudget has the name of one that is not wanted',
+      world({ members: [], cluster: aCluster({ spec: NO_PDB, status: LATCHED }), pdb: foreign }),
+      'bootstrap',
+      [`create EtcdMember ${SEED_NAME}`],
     ],
     ['a foreign EtcdMember has the name of the seed', world({ members: [], seed: foreign }), 'nameTaken', []],
     [

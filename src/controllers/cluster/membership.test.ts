@@ -82,6 +82,12 @@ describe('the rule that decides', () => {
       'shrink',
       [`delete ${name(3)}`],
     ],
+    [
+      'members are missing, and etcd does not respond: none is added',
+      world([up], { replicas: 3, etcd: unreachable }),
+      'waitForMembers',
+      [],
+    ],
     ['two members are down: no voter is deleted', world([up, down, down, up, up], { replicas: 4 }), 'shrink', []],
     [
       'a member that lags does not count towards the quorum',
@@ -427,6 +433,26 @@ test.each<[string, Gathered, string]>([
     'all voters are being deleted',
     world([{ leaving: true }], { replicas: 1 }),
     `all voters are being deleted: ${name(10)} replicates their data before they are removed. To delete the data, delete EtcdCluster db`,
+  ],
+  [
+    'a member is being deleted, and etcd does not respond',
+    world([up, { leaving: true }], { replicas: 1, etcd: unreachable }),
+    `waiting for members to be ready (${name(2)}: being deleted, but etcd does not respond and cannot remove the member. Restore the quorum; if the data is not needed, delete the EtcdCluster)`,
+  ],
+  [
+    'a member that is being deleted cannot be removed now',
+    world([up, down, { leaving: true }]),
+    `waiting for members to be ready (${name(2)}: no status yet; ${name(3)}: being deleted, but cannot be removed from etcd now: the quorum needs ${name(2)}, which is not healthy)`,
+  ],
+  [
+    'etcd has removed a member that is being deleted',
+    world([up, { as: 'unlisted', leaving: true, down: true }], { replicas: 1 }),
+    `waiting for members to be ready (${name(2)}: being deleted)`,
+  ],
+  [
+    'only the operator does not reach etcd',
+    world([up, up], { etcd: unreachable }),
+    'members are ready, but etcd does not respond to the operator: no leader',
   ],
 ])('the message when %s', (_what, observed, message) => {
   expect(decide(observed).message).toBe(message);
