@@ -57,6 +57,11 @@ describe('what the exit of etcd proves about its data', () => {
       kept(log('fatal', 'checkInitialHashKV failed', 'found data inconsistency with peers')),
       'DataInconsistent',
     ],
+    [
+      'a fault, whose first line is the first that was kept',
+      ['fatal error: fault', ...frames].join('\n'),
+      'StorageError',
+    ],
     ['memory that ran out', kept('fatal error: runtime: cannot allocate memory', ...frames), 'StorageError'],
     ['a peer that was killed', kept(lostPeer, fatal('listen tcp: address already in use')), undefined],
     ['a peer that was killed, and nothing else', kept(lostPeer), undefined],
@@ -83,6 +88,7 @@ describe('what the exit of etcd proves about its data', () => {
     [143, 'Error'],
     [0, 'Completed'],
     [255, 'Unknown'],
+    [126, 'StartError'],
     [128, 'StartError'],
     [1, 'OOMKilled'],
   ])('nothing, when etcd did not exit by itself: %i %s', (exitCode, reason) => {
@@ -94,6 +100,8 @@ describe('what the exit of etcd proves about its data', () => {
     expect(lastLine({ exitCode: 1, message })).toBe('discovery failed: walpb: crc mismatch');
     expect(lastLine({ exitCode: 1, message: 'a\nunknown flag\n' })).toBe('unknown flag');
     expect(lastLine({ exitCode: 1, reason: 'Error' })).toBe('Error');
+    expect(lastLine({ exitCode: 1, message: 'x'.repeat(300) })).toBe('x'.repeat(300));
+    expect(lastLine({ exitCode: 1, message: 'x'.repeat(301) })).toBe(`${'x'.repeat(300)}…`);
   });
 });
 
@@ -182,6 +190,12 @@ describe('ends in a row', () => {
       [first, { ...second, etcd: { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' } }],
       undefined,
     ],
+    [
+      'the kubelet reports some seconds late that the Pod is not ready',
+      [first, { restartCount: 4, at: 5, notReady: 1 + 5 / 60 }],
+      { count: 2, total: 2 },
+    ],
+    ['a pause of ten minutes breaks the row', [first, { restartCount: 1, at: 11 }], { count: 1, total: 1 }],
     ['a long pause breaks the row', [first, { restartCount: 1, at: 12 }], { count: 1, total: 1 }],
     ['a new Pod starts another row', [first, second, { restartCount: 0, at: 3 }], { count: 1, total: 1 }],
     ['also one that was never ready', [first, second, { restartCount: 0, at: 3, notReady: 1 }], { count: 1, total: 1 }],
