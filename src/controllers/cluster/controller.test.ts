@@ -6,7 +6,7 @@ import { aSchedule } from '../../../test/support/builders/schedules.ts';
 import { CERTIFICATE_NAME_ANNOTATION, CLUSTER_LABEL } from '../../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../gen/kube.ts';
 import { secrets } from '../../kube/resources.ts';
-import { wireCluster } from './controller.ts';
+import { isComplete, wireCluster } from './controller.ts';
 
 function aWorld() {
   const world = modelWorld();
@@ -108,4 +108,14 @@ test('the recovery point and the last backup of a schedule enqueue its cluster, 
     aSchedule({ recoveryPoint: '1h', clusterRef: { name: 'other' } }, stored('2026-03-01T01:00:00Z')),
   );
   expect(enqueued()).toBe(2);
+});
+
+test('when the operator starts, clusters with all their members ready are reconciled last', () => {
+  const { members } = aWorld();
+  const cluster = aCluster({ spec: { replicas: 2 } });
+  putInCache(members, member(1));
+  expect(isComplete(members, cluster, () => true)).toBe(false);
+  putInCache(members, member(2));
+  expect(isComplete(members, cluster, () => true)).toBe(true);
+  expect(isComplete(members, cluster, ({ metadata }) => metadata.name !== member(2).metadata.name)).toBe(false);
 });
