@@ -14,7 +14,7 @@ import { present } from '../../lib/present.ts';
 import { evidence, isNotBeingDeleted, type MemberView, type PodView } from './observed.ts';
 import { restoreOf } from './restore.ts';
 
-interface MemberStores {
+export interface MemberStores {
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
   readonly volumes: Store<PersistentVolumeClaim>;

@@ -15,10 +15,10 @@ import type { ImagePolicy } from '../../api/security.ts';
 import { controllerOf, holding, identity, isMemberOf } from '../../domain/ownership.ts';
 import { ASK_TIMEOUT_MS, HASH_TIMEOUT_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
+import type { Ask } from '../../etcd/call.ts';
 import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
-import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
@@ -29,21 +29,16 @@ import { requestedNeeds } from './credentials/cert-manager-requests.ts';
 import { type CredentialsPorts, judgeSecrets, observeCredentials } from './credentials/observe.ts';
 import { endpointsOf, hostsOf } from './etcd-calls.ts';
 import type { ChangePorts } from './execute-etcd-call.ts';
-import { memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
-import { observePdb, observeService } from './observe-objects.ts';
+import { type MemberStores, memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
+import { type ObjectPorts, observeObject, observePdb } from './observe-objects.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
 import { type EtcdView, type Gathered, isInconsistent, type MemberView, seedName, wantsPdb } from './observed.ts';
 
-export interface ClusterPorts extends CredentialsPorts {
+export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPorts {
   readonly client: Client;
   readonly etcd: CredentialsPorts['etcd'] &
     EtcdPort &
     ChangePorts & { readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'> };
-  readonly members: Store<EtcdMember>;
-  readonly services: Store<Service>;
-  readonly pods: Store<Pod>;
-  readonly pdbs: Store<PodDisruptionBudget>;
-  readonly volumes: Store<PersistentVolumeClaim>;
   /** Indexed by cluster. */
   readonly schedules: Store<EtcdSnapshotSchedule>;
   readonly images: ImagePolicy;
@@ -63,10 +58,10 @@ export async function observe(
   const secrets = await judgeSecrets(ports, cluster);
   const hosts = hostsOf(found);
   const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
-  const requests = { etcd: ports.etcd, access, signal };
+  const requests = { etcd: ports.etcd, ask: { timeoutMs: ASK_TIMEOUT_MS, signal, access } };
   const [headless, client, pdb, list, answered] = await Promise.all([
-    observeService(ports, cluster, headlessServiceName(name), signal),
-    observeService(ports, cluster, clientServiceName(name), signal),
+    observeObject(ports.client, ports.services, cluster, headlessServiceName(name), signal),
+    observeObject(ports.client, ports.services, cluster, clientServiceName(name), signal),
     observePdb(ports, cluster, signal),
     askEtcd(requests, found),
     askEach(requests, cluster, found),
@@ -76,7 +71,7 @@ export async function observe(
   const views = [...answered, ...uncached.map((object) => viewOf(ports, cluster, object))];
   const members = await withFreshEvidence(ports, await withHashes(requests, views), signal);
   const etcd = await etcdView(requests, cluster, members, list);
-  const ask = list.is === 'answers' ? { endpoint: list.from, timeoutMs: ASK_TIMEOUT_MS, signal, access } : undefined;
+  const ask = list.is === 'answers' ? { ...requests.ask, endpoint: list.from } : undefined;
   const credentials = await observeCredentials(ports, cluster, secrets, members, ask, signal);
   // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.
   if (list.is === 'authRejected') ports.credentials.forget(key);
@@ -112,8 +107,7 @@ const refusedSince = ({ failures }: Memory, now: number): Pick<Gathered, 'refuse
 /** What requests to members in this reconcile share. */
 interface Requests {
   readonly etcd: ClusterPorts['etcd'];
-  readonly access: Access;
-  readonly signal: AbortSignal;
+  readonly ask: Omit<Ask, 'endpoint'> & { readonly access: Access };
 }
 
 /**
@@ -147,40 +141,37 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
 const hasPdb = (cluster: EtcdCluster): boolean =>
   wantsPdb(cluster) && cluster.status?.clusterID !== undefined && cluster.status.observed?.replicas !== 0;
 
+type Answers = Extract<EtcdView, { readonly is: 'answers' }>;
+
 /** A member with the status that its etcd reported. */
 type AskedMember = MemberView & { readonly status?: MemberStatus };
 
 /** Asks every member of a bootstrapped cluster for its own status. */
 function askEach(
-  { etcd, access, signal }: Requests,
+  { etcd, ask }: Requests,
   cluster: EtcdCluster,
   members: readonly MemberView[],
 ): Promise<readonly AskedMember[]> {
   const clusterID = cluster.status?.clusterID;
-  const ask = async (m: MemberView): Promise<AskedMember> => {
+  const askOne = async (m: MemberView): Promise<AskedMember> => {
     const [endpoint] = endpointsOf(m);
     if (clusterID === undefined || endpoint === undefined) return m;
     const expected = { clusterID, memberID: m.object.status?.memberID };
-    const answer = await askMember(etcd, { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access }, expected);
+    const answer = await askMember(etcd, { ...ask, endpoint }, expected);
     if (answer.is === 'otherMember') return { ...m, answersAs: answer.id };
     return answer.is === 'answers' ? { ...m, self: answer.self, status: answer.status } : m;
   };
-  return Promise.all(members.map(ask));
+  return Promise.all(members.map(askOne));
 }
 
-export const alarmsOf = (
-  members: readonly { readonly status?: Pick<MemberStatus, 'alarms'> }[],
-): readonly { readonly id: string; readonly alarm: string }[] => {
+export const alarmsOf = (members: readonly { readonly status?: Pick<MemberStatus, 'alarms'> }[]): Answers['alarms'] => {
   const all = members.flatMap(({ status }) => status?.alarms ?? []);
   const named = all.map(({ memberId, alarm }) => ({ id: hexId(memberId), alarm }));
   return [...new Map(named.map((each) => [`${each.id} ${each.alarm}`, each])).values()];
 };
 
 /** When corruption is reported, asks all members for the hash at the lowest revision, which all of them have, to find whose data differs. */
-async function withHashes(
-  { etcd, access, signal }: Requests,
-  members: readonly AskedMember[],
-): Promise<readonly AskedMember[]> {
+async function withHashes({ etcd, ask }: Requests, members: readonly AskedMember[]): Promise<readonly AskedMember[]> {
   const statuses = members.flatMap((m) => m.status ?? []);
   const alarmed = statuses.some((s) => s.alarms.some(({ alarm }) => alarm === 'CORRUPT'));
   if (!alarmed && !members.some(isInconsistent)) return members;
@@ -189,8 +180,7 @@ async function withHashes(
     members.map(async (m) => {
       const [endpoint] = endpointsOf(m);
       if (!m.self || endpoint === undefined) return m;
-      const ask = { endpoint, timeoutMs: HASH_TIMEOUT_MS, signal, access };
-      const answer = await etcd.maintenance.hashKV(ask, revision);
+      const answer = await etcd.maintenance.hashKV({ ...ask, endpoint, timeoutMs: HASH_TIMEOUT_MS }, revision);
       if (!answer.ok) return m;
       return { ...m, self: { ...m.self, hash: `${answer.value.compactRevision}:${answer.value.hash}` } };
     }),
@@ -202,7 +192,7 @@ async function withHashes(
  * No RPC returns the cluster version; validating a downgrade changes nothing and fails differently without one.
  */
 async function lacksVersion(
-  { etcd, access, signal }: Requests,
+  { etcd, ask }: Requests,
   cluster: EtcdCluster,
   members: readonly MemberView[],
   list: Listed,
@@ -211,8 +201,7 @@ async function lacksVersion(
   const old = members.find(({ self }) => self?.version.startsWith('3.5.'));
   const [endpoint] = alone && old ? endpointsOf(old) : [];
   if (endpoint === undefined) return false;
-  const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access };
-  const answer = await etcd.maintenance.downgrade(ask, 'validate', '0.0.1');
+  const answer = await etcd.maintenance.downgrade({ ...ask, endpoint }, 'validate', '0.0.1');
   return !answer.ok && answer.error.kind === 'busy';
 }
 
@@ -233,17 +222,16 @@ const rank = ({ object, pod }: MemberView): number =>
   (object.status?.isVoter === true ? 2 : 0) + (pod.is === 'present' && pod.ready ? 1 : 0);
 
 type Listed =
-  | Exclude<EtcdView, { readonly is: 'answers' }>
+  | Exclude<EtcdView, Answers>
   /** With the endpoint that returned the list. */
-  | { readonly is: 'answers'; readonly view: EtcdView & { readonly is: 'answers' }; readonly from: string };
+  | { readonly is: 'answers'; readonly view: Answers; readonly from: string };
 
 /** Asks voters first. The list is linearizable, so the first response is that of the quorum. */
-async function askEtcd({ etcd, access, signal }: Requests, members: readonly MemberView[]): Promise<Listed> {
+async function askEtcd({ etcd, ask }: Requests, members: readonly MemberView[]): Promise<Listed> {
   const order = [...members].sort((a, b) => rank(b) - rank(a));
   let view: Listed = { is: 'notAsked' };
   for (const endpoint of order.flatMap(endpointsOf)) {
-    const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access };
-    const answer = await etcd.memberList({ ...ask, linearizable: true });
+    const answer = await etcd.memberList({ ...ask, endpoint, linearizable: true });
     if (!answer.ok) {
       const { kind, message } = answer.error;
       if (kind === 'authFailed') return { is: 'authRejected', message }; // every member would reject it too, and each attempt takes long

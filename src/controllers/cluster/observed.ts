@@ -11,6 +11,7 @@ import type { ImagePolicy } from '../../api/security.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
+import type { Report } from '../../domain/quorum.ts';
 import { type ReadHolding, unreadObject } from '../../domain/unread.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import type { Decision, Memory, Upkeep } from '../../runtime/plan.ts';
@@ -44,19 +45,12 @@ export type PodView =
     };
 
 /** What a member's own etcd reported in this reconcile. Ids are hexadecimal, as etcdctl prints them; without a leader, `leader` is `undefined`. */
-export interface SelfReport {
-  readonly id: string;
+export interface SelfReport extends Report {
   readonly clusterID: string;
-  readonly leader: string | undefined;
   readonly isLearner: boolean;
   readonly version: string;
-  readonly alarms: readonly string[];
   readonly databaseBytes: number;
   readonly term: number;
-  /** The raft index that it has applied. */
-  readonly applied: number;
-  /** Hash of all keys at one revision, requested only while a member reports corruption. Equal hashes mean equal data. */
-  readonly hash?: string;
 }
 
 export interface MemberView {

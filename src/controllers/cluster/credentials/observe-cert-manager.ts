@@ -10,11 +10,11 @@ import {
   nextRequestName,
   theirCondition,
 } from '../../../domain/cert-manager.ts';
-import { holding, identity } from '../../../domain/ownership.ts';
+import { identity } from '../../../domain/ownership.ts';
 import type { Client } from '../../../kube/client.ts';
-import { type Resource, refKey } from '../../../kube/object.ts';
+import type { Resource } from '../../../kube/object.ts';
 import type { Store } from '../../../kube/store.ts';
-import { tryGet } from '../../../kube/try-get.ts';
+import { observeObject } from '../observe-objects.ts';
 import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
 import type { CertificateHolding, Issuance } from './observed.ts';
 
@@ -48,12 +48,8 @@ async function readCertificate(
   wanted: Certificate,
   signal: AbortSignal,
 ): Promise<CertificateHolding> {
-  const { namespace, uid } = identity(cluster);
-  const ref = { namespace, name: wanted.metadata.name ?? '' };
-  const cached = cache.get(refKey(ref));
-  const read = cached ? ({ ok: true, object: cached } as const) : await tryGet(client, certificates, ref, signal);
-  if (!read.ok) return { wanted, holding: { is: 'unknown', message: read.message } };
-  const held = holding(read.object, uid);
+  const { namespace } = identity(cluster);
+  const held = await observeObject(client, cache, cluster, wanted.metadata.name ?? '', signal);
   if (held.is !== 'ours' || isIssued(held.object)) return { wanted, holding: held };
   // Only for the message: a CertificateRequest that cannot be read must not keep the cluster from being reconciled.
   const ask = client.get(requests, { namespace, name: nextRequestName(held.object) }, signal);
