@@ -3,10 +3,9 @@ import { DRAINING_ANNOTATION, OLD_DRAINING_ANNOTATION, ROLE_LABEL } from '../../
 import { DRAIN_MS } from '../../../domain/timing.ts';
 import { iso } from '../../../lib/time.ts';
 import { type ObjectRef, refTo, type Step } from '../../../runtime/plan.ts';
-import { nameIn } from '../build.ts';
-import { etcdStep } from '../etcd-calls.ts';
+import { transferFirst } from '../etcd-calls.ts';
 import { type ClusterDecision, entryOf, isInMemory, type MemberView, type Observed } from '../observed.ts';
-import { healthyVoters, leaderOf, votersOf } from '../quorum.ts';
+import { votersOf } from '../quorum.ts';
 
 export interface Restart {
   readonly m: MemberView;
@@ -22,12 +21,8 @@ export const restarting = (o: Observed, restart: Restart): ClusterDecision => ({
 
 function nextStep(o: Observed, { m, message, reason }: Restart): ClusterDecision {
   const entry = entryOf(o, m);
-  const transferee = healthyVoters(o).find(({ id }) => id !== entry?.id);
-  if (leaderOf(o) === entry?.id && transferee)
-    return {
-      message: `${message}; transferring leadership to ${nameIn(transferee)} first`,
-      steps: [etcdStep(o, { name: 'moveLeader', to: transferee.id }, nameIn(transferee))],
-    };
+  const transfer = transferFirst(o, entry?.id, message);
+  if (transfer) return transfer;
   const votes = entry?.isLearner === false;
   const drainedMs = !votes || isInMemory(m) || votersOf(o).length === 1 ? DRAIN_MS : drainingForMs(o, m);
   if (drainedMs === undefined)

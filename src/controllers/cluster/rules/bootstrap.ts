@@ -31,6 +31,7 @@ import { replacing } from '../replacement.ts';
 import { restoreMessage } from '../restore.ts';
 import { serviceSteps } from '../services.ts';
 import { progressDeadline, unapplied } from '../spec-drift.ts';
+import { voterPatch } from '../voters.ts';
 
 /** The EtcdMember with the seed's name, or the seed of the earlier operator, which has a generated name. */
 const seedView = (o: Observed): MemberView | undefined =>
@@ -125,18 +126,12 @@ export function discover(o: Observed): Decided {
       requeueAfterMs: SEED_PROBE.maxMs,
     };
   }
+  const message = `etcd cluster ${o.etcd.clusterID} is bootstrapped`;
   return {
-    message: `etcd cluster ${o.etcd.clusterID} is bootstrapped`,
+    message,
     latch: { clusterID: o.etcd.clusterID },
-    steps: [
-      {
-        do: 'patch',
-        to: refTo('EtcdMember', seed.object),
-        subresource: 'status',
-        fields: { status: { isVoter: true } },
-      },
-    ],
-    event: { type: 'Normal', reason: 'ClusterDiscovered', note: `etcd cluster ${o.etcd.clusterID} is bootstrapped` },
+    steps: [voterPatch(seed, true)],
+    event: { type: 'Normal', reason: 'ClusterDiscovered', note: message },
   };
 }
 

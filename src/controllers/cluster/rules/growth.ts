@@ -3,15 +3,13 @@
  * list, so after a crash the operator continues where it stopped.
  */
 
-import { peerURL } from '../../../api/names.ts';
-import { peerScheme } from '../../../domain/certificate-requirements.ts';
 import { identity } from '../../../domain/ownership.ts';
 import { JOIN_PROBE, NEVER_STARTED_MS, SLOW_JOIN_MS } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
 import { blockedBy } from '../disruption-view.ts';
-import { etcdStep } from '../etcd-calls.ts';
+import { addition } from '../etcd-calls.ts';
 import {
   isAddedWithoutObject,
   isFull,
@@ -50,21 +48,10 @@ export function completePending(o: Observed): Decided {
   const entries = entriesOf(o);
   const pending = o.members.find((m) => isNotBeingDeleted(m) && isPending(m));
   if (!entries || !pending) return undefined;
-  const { name, namespace } = identity(o.cluster);
-  const listed = entryOf(o, pending) !== undefined;
-  if (!listed && (isFull(o) || healthyVoters(o).length < votersOf(o).length)) return undefined;
-  if (!listed)
-    return {
-      message: `adding member ${nameOf(pending)} to etcd`,
-      steps: [
-        etcdStep(
-          o,
-          { name: 'addLearner', peerURL: peerURL(nameOf(pending), name, namespace, peerScheme(o.cluster)) },
-          nameOf(pending),
-        ),
-      ],
-    };
-  return writeJoinList(pending, entries, `writing the initialCluster of member ${nameOf(pending)}`);
+  if (entryOf(o, pending))
+    return writeJoinList(pending, entries, `writing the initialCluster of member ${nameOf(pending)}`);
+  if (isFull(o) || healthyVoters(o).length < votersOf(o).length) return undefined;
+  return { message: `adding member ${nameOf(pending)} to etcd`, steps: [addition(o, nameOf(pending))] };
 }
 
 const writeJoinList = (m: MemberView, entries: readonly EtcdMemberEntry[], message: string): Decided => ({
@@ -79,14 +66,9 @@ export function refreshJoinList(o: Observed): Decided {
   const outdated = joining(o).find(
     (m) => entryOf(o, m)?.name === '' && m.object.spec.initialCluster !== joinList(entries),
   );
-  return (
-    outdated &&
-    writeJoinList(
-      outdated,
-      entries,
-      `the membership changed before ${nameOf(outdated)} joined: updating its initialCluster`,
-    )
-  );
+  if (!outdated) return undefined;
+  const message = `the membership changed before ${nameOf(outdated)} joined: updating its initialCluster`;
+  return writeJoinList(outdated, entries, message);
 }
 
 /** A member that never joined has no data: with an outdated spec, it is deleted and recreated. */
@@ -127,16 +109,14 @@ export function addLearner(o: Observed): Decided {
       message: 'the members have not agreed on a cluster version yet: etcd 3.5 exits when it joins before that',
       requeueAfterMs: JOIN_PROBE.firstMs,
     };
-  const { name, namespace } = identity(o.cluster);
+  const { name } = identity(o.cluster);
   const joiner = nextName(o);
   const message = needsReplacementVoter(o)
     ? `all voters are being deleted: ${joiner} replicates their data before they are removed. To delete the data, delete EtcdCluster ${name}`
     : `${entries.length} of ${desired(o)} members: adding ${joiner}`;
   return {
     message,
-    steps: [
-      etcdStep(o, { name: 'addLearner', peerURL: peerURL(joiner, name, namespace, peerScheme(o.cluster)) }, joiner),
-    ],
+    steps: [addition(o, joiner)],
     ...(needsReplacementVoter(o) && { event: { type: 'Warning', reason: 'AllMembersDeleted', note: message } }),
   };
 }

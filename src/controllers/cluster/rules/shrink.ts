@@ -6,7 +6,7 @@ import { DISRUPTION_RECHECK_MS, UNLISTED_MEMBER_RECHECK_MS } from '../../../doma
 import { refTo } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
 import { blockedBy, isPolicyRecorded } from '../disruption-view.ts';
-import { etcdStep, removal } from '../etcd-calls.ts';
+import { removal, transferFirst } from '../etcd-calls.ts';
 import { isAddedWithoutObject, maxMembers } from '../joining.ts';
 import {
   createdAt,
@@ -23,7 +23,7 @@ import {
   nameOf,
   type Observed,
 } from '../observed.ts';
-import { healthyVoters, isHealthy, leaderOf } from '../quorum.ts';
+import { isHealthy, leaderOf } from '../quorum.ts';
 
 /**
  * Removes a member from etcd if the disruption check allows it. A leader transfers leadership first, which costs clients
@@ -31,13 +31,8 @@ import { healthyVoters, isHealthy, leaderOf } from '../quorum.ts';
  */
 function removeMember(o: Observed, entry: EtcdMemberEntry, message: string): Decided {
   if (blockedBy(o, entry.id, 'remove')) return undefined;
-  const transferee = healthyVoters(o).find(({ id }) => id !== entry.id);
-  if (leaderOf(o) === entry.id && transferee && memberOf(o, entry)?.self)
-    return {
-      message: `${message}; transferring leadership to ${nameIn(transferee)} first`,
-      steps: [etcdStep(o, { name: 'moveLeader', to: transferee.id }, nameIn(transferee))],
-    };
-  return { message, steps: [removal(o, entry)] };
+  const transfer = memberOf(o, entry)?.self && transferFirst(o, entry.id, message);
+  return transfer ?? { message, steps: [removal(o, entry)] };
 }
 
 /** An EtcdMember that is being deleted keeps its Pod until etcd has removed the member. One at a time, whether a user or the operator deleted it. */
