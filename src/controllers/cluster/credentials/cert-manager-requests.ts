@@ -88,6 +88,13 @@ export function correctionOf(is: Certificate, wanted: Certificate): Fields | und
 
 export const isRequestPending = ({ is }: Finding): boolean => is === 'certificatePending';
 
+const pending = (secret: string, certificate: string, message: string): Finding => ({
+  is: 'certificatePending',
+  secret,
+  certificate,
+  message,
+});
+
 /** Findings about Secrets, and about the Certificates that write them; a Secret that is not issued yet has one finding only. */
 export function withIssuance(c: CredentialsFacts, findings: readonly Finding[]): readonly Finding[] {
   const issued = issuanceFindings(c);
@@ -96,14 +103,7 @@ export function withIssuance(c: CredentialsFacts, findings: readonly Finding[]):
     const certificate = finding.is === 'secretMissing' ? awaited.get(finding.secret) : undefined;
     if (certificate === undefined) return [finding];
     if (issued.some(({ secret }) => secret === finding.secret)) return [];
-    return [
-      {
-        is: 'certificatePending',
-        secret: finding.secret,
-        certificate,
-        message: `Secret ${finding.secret} does not exist yet`,
-      },
-    ];
+    return [pending(finding.secret, certificate, `Secret ${finding.secret} does not exist yet`)];
   });
   return [...issued, ...rest];
 }
@@ -116,14 +116,7 @@ export function issuanceFindings(c: CredentialsFacts): readonly Finding[] {
   // For a running cluster, nothing is reported until the cache has synced.
   const message =
     'the operator has not listed the Certificates yet; if this lasts, check its RBAC permissions for cert-manager.io in the chart';
-  return c.formed
-    ? []
-    : needs.map(({ secret, requested: { certificate } }) => ({
-        is: 'certificatePending',
-        secret,
-        certificate,
-        message,
-      }));
+  return c.formed ? [] : needs.map(({ secret, requested }) => pending(secret, requested.certificate, message));
 }
 
 /** Issuers choose this text, and the API server rejects a condition message that is too long. */

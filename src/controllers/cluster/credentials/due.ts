@@ -2,8 +2,11 @@
 import type { SecretAction } from '../../../access/evaluate/view.ts';
 import { certificateKind } from '../../../domain/cert-manager.ts';
 import { portOf, writtenFor } from '../../../domain/certificate-requirements.ts';
+import { identity } from '../../../domain/ownership.ts';
+import { MANAGED_SECRET_RETRY_MS } from '../../../domain/timing.ts';
 import type { Finding } from '../../../pki/findings.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
+import type { CredentialsCall, SecretCall } from './calls.ts';
 import { correctionOf } from './cert-manager-requests.ts';
 import { type CertificateHolding, type CredentialsFacts, isNotStarted, isUnread } from './observed.ts';
 
@@ -48,6 +51,12 @@ export function dueSecrets(c: CredentialsFacts) {
     ...bundles.flatMap(({ secret, part, todo }) => (todo ? [{ todo, secret, part }] : [])),
   ];
 }
+
+export const secretStep = (c: CredentialsFacts, name: SecretCall['name'], target: string): Step<CredentialsCall> => ({
+  do: 'call',
+  call: { is: 'secret', name, target, cluster: identity(c.cluster) },
+  retryMs: MANAGED_SECRET_RETRY_MS,
+});
 
 export type DueSecret = ReturnType<typeof dueSecrets>[number];
 

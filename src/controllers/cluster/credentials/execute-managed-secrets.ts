@@ -63,8 +63,7 @@ export async function executeSecretCall(ports: SecretPorts, call: SecretCall, si
       throw new RetryLater(
         `Secret ${call.target} would not be valid after this write: check the Secret that it is made from`,
       );
-    const { annotations } = built.metadata;
-    await writeSecret(ports.client, built, current, { signal, ...(annotations && { annotations }) });
+    await writeSecret(ports.client, built, current, signal, built.metadata.annotations);
   } finally {
     ports.credentials.forget(refKey(call.cluster));
   }

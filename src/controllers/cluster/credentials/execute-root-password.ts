@@ -126,9 +126,8 @@ async function keep(
 ): Promise<void> {
   const { namespace = '', name = '' } = cluster.metadata;
   try {
-    await writeSecret(client, secretOf(cluster, keptPasswordName(name), encoded(text), 'Opaque'), kept.secret, {
-      signal,
-    });
+    const built = secretOf(cluster, keptPasswordName(name), encoded(text), 'Opaque');
+    await writeSecret(client, built, kept.secret, signal);
   } finally {
     credentials.forget(refKey({ namespace, name }));
   }

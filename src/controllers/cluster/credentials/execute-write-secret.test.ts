@@ -40,6 +40,6 @@ test.each<[string, (server: ModelApiServer, read: Secret) => Promise<Secret>]>([
   const server = new ModelApiServer();
   const read = await meanwhile(server, await server.create(secrets, secret({})));
   const before = await server.get(secrets, ref);
-  expect(await failure(writeSecret(server, secret({ ours: 'eA==' }), read, { signal }))).toSatisfy(isConflict);
+  expect(await failure(writeSecret(server, secret({ ours: 'eA==' }), read, signal))).toSatisfy(isConflict);
   expect(await server.get(secrets, ref)).toEqual(before);
 });

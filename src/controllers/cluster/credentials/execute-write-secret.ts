@@ -1,5 +1,4 @@
 /** Creates or patches a managed Secret, with the resourceVersion that was read: of two writers, neither overwrites the other. */
-import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import type { Secret } from '../../../gen/kube.ts';
 import type { Client } from '../../../kube/client.ts';
 import { secrets } from '../../../kube/resources.ts';
@@ -21,10 +20,8 @@ export async function writeSecret(
   client: Pick<Client, 'create' | 'patch'>,
   built: Unwritten,
   current: Secret | undefined,
-  {
-    signal,
-    annotations,
-  }: { readonly signal: AbortSignal; readonly annotations?: EtcdCluster['metadata']['annotations'] },
+  signal: AbortSignal,
+  annotations?: Secret['metadata']['annotations'],
 ): Promise<void> {
   if (!current) {
     await client.create(secrets, { ...built, data: withoutNull(built.data) }, signal);

@@ -5,11 +5,10 @@ import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
 import { type EtcdPortName, requestedRotation, trustName } from '../../../../api/names.ts';
 import { ETCD_PORTS } from '../../../../domain/certificate-requirements.ts';
 import { identity } from '../../../../domain/ownership.ts';
-import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
 import { sameJson } from '../../../../lib/merge-patch.ts';
 import { independent } from '../../../../runtime/plan.ts';
 import { isSettled, mayNarrow } from '../ca-rotation.ts';
-import { dueSecrets } from '../due.ts';
+import { dueSecrets, secretStep } from '../due.ts';
 import { type Contributed, type CredentialsObserved, isUnread } from '../observed.ts';
 import { ROTATING } from '../state.ts';
 
@@ -103,10 +102,6 @@ export function discardCABundles(c: CredentialsObserved): Contributed {
   if (c.pods.some((pod) => pod.is === 'absent')) return undefined; // it may be about to start with a previous bundle
   return independent(
     `no member uses the previous CA bundle any more: Secret ${over.join(', ')} is deleted`,
-    over.map((target) => ({
-      do: 'call',
-      call: { is: 'secret', name: 'deleteCABundle', target, cluster: identity(c.cluster) },
-      retryMs: MANAGED_SECRET_RETRY_MS,
-    })),
+    over.map((secret) => secretStep(c, 'deleteCABundle', secret)),
   );
 }

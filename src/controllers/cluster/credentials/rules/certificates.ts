@@ -1,12 +1,9 @@
 /** Rules about certificates: requested from cert-manager, issued, and copied into the Secrets that members mount. */
 
 import { ETCD_PORTS } from '../../../../domain/certificate-requirements.ts';
-import { identity } from '../../../../domain/ownership.ts';
-import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
-import { independent, type Step } from '../../../../runtime/plan.ts';
-import type { CredentialsCall } from '../calls.ts';
+import { independent } from '../../../../runtime/plan.ts';
 import { findingsOf } from '../certificates.ts';
-import { type DueSecret, dueRequests, dueSecrets, REQUESTING, writeMessage } from '../due.ts';
+import { type DueSecret, dueRequests, dueSecrets, REQUESTING, secretStep, writeMessage } from '../due.ts';
 import type { Contributed, CredentialsFacts } from '../observed.ts';
 
 export const requestCertificates = (c: CredentialsFacts): Contributed =>
@@ -15,10 +12,7 @@ export const requestCertificates = (c: CredentialsFacts): Contributed =>
 export function writeSecrets(c: CredentialsFacts): Contributed {
   const due = dueSecrets(c);
   if (due.length === 0) return undefined;
-  const step = ({ todo, secret }: DueSecret): Step<CredentialsCall> => {
-    const call = { is: 'secret', name: todo, target: secret, cluster: identity(c.cluster) } as const;
-    return { do: 'call', call, retryMs: MANAGED_SECRET_RETRY_MS };
-  };
+  const step = ({ todo, secret }: DueSecret) => secretStep(c, todo, secret);
   // One sequence per port: a Secret that is refused must not keep the certificates of the other port from being renewed.
   const sequences = ETCD_PORTS.map((port) => due.filter(({ part }) => part === port).map(step));
   return { message: writeMessage(due), sequences: sequences.filter((steps) => steps.length > 0) };
