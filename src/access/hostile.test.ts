@@ -1,13 +1,12 @@
 /** Secrets that a tenant fills to block the operator: whatever is in them, the event loop keeps turning. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { aCluster, FORMED, NOW } from '../../test/support/builders/builders.ts';
-import { ca, leaf, makeCAs, secretOf } from '../../test/support/builders/credentials.ts';
+import { ca, leaf, makeCAs, NOTHING_MOUNTED, secretOf } from '../../test/support/builders/credentials.ts';
 import { HOSTILE_PEM, LONGEST_MS, longestBlockMs } from '../../test/support/builders/hostile.ts';
 import { bundle, certificates, keys } from '../../test/support/builders/hostile-certificates.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Tls } from '../api/tls.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
-import { NOTHING_MOUNTED } from './evaluate/mounts.ts';
 import { SecretCache } from './secret-cache.ts';
 
 beforeAll(makeCAs);

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { aCluster, aMember, aPod, FORMED } from '../../test/support/builders/builders.ts';
+import { NOTHING_MOUNTED } from '../../test/support/builders/credentials.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { trustName } from '../api/names.ts';
 import type { Pod } from '../gen/kube.ts';
-import { type Mounted, mountIn, NOTHING_MOUNTED } from './evaluate/mounts.ts';
+import { type Mounted, mountIn } from './evaluate/mounts.ts';
 import { mountedBy } from './mounted.ts';
 
 const projected = (bundle?: string) => ({

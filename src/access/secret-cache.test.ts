@@ -1,6 +1,7 @@
 /** How often Secrets are read, and the access to members that follows from them. */
 import { describe, expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID, NOW } from '../../test/support/builders/builders.ts';
+import { NOTHING_MOUNTED } from '../../test/support/builders/credentials.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { trustName } from '../api/names.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
@@ -10,7 +11,6 @@ import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { createCA, issue } from '../pki/issue.ts';
 import { systemKeySource } from '../pki/key-source.ts';
 import { digestOf } from './evaluate/ca-bundle.ts';
-import { NOTHING_MOUNTED } from './evaluate/mounts.ts';
 import { SecretCache } from './secret-cache.ts';
 
 /** Secrets by name, and a record of the reads. */

@@ -11,6 +11,7 @@ import type { Access } from '../etcd/client.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Client } from '../kube/client.ts';
 import { refOf } from '../kube/object.ts';
+import { present } from '../lib/present.ts';
 import { sourcesOf } from './evaluate/agent-sources.ts';
 import { type Evaluation, type Material, secretNames } from './evaluate/evaluate.ts';
 import type { Mounted } from './evaluate/mounts.ts';
@@ -241,5 +242,5 @@ export class SecretCache {
 /** Connections are reused by these texts: the same certificate must not open another one. */
 const materialFor = (material: Material, serverName: string | undefined) => ({
   ...material,
-  ...(serverName !== undefined && { serverName }),
+  ...present({ serverName }),
 });

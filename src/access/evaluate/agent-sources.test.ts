@@ -1,6 +1,7 @@
 /** The Secrets from which an agent gets the credentials of the operator. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID, FORMED, NOW } from '../../../test/support/builders/builders.ts';
+import { NOTHING_MOUNTED } from '../../../test/support/builders/credentials.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { API_VERSION, trustName } from '../../api/names.ts';
 import type { Tls } from '../../api/tls.ts';
@@ -10,7 +11,6 @@ import { systemKeySource } from '../../pki/key-source.ts';
 import { sourcesOf } from './agent-sources.ts';
 import { digestOf } from './ca-bundle.ts';
 import { evaluate } from './evaluate.ts';
-import { NOTHING_MOUNTED } from './mounts.ts';
 import { rootPassword } from './root-password.ts';
 import type { Sources } from './view.ts';
 

@@ -11,6 +11,7 @@ import {
   judged,
   leaf,
   makeCAs,
+  NOTHING_MOUNTED,
   next,
   recorded,
   secret,
@@ -19,7 +20,6 @@ import {
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
 import { evaluate, secretNames } from './evaluate.ts';
-import { NOTHING_MOUNTED } from './mounts.ts';
 
 const own: Tls = {
   client: { serverSecretRef: { name: 'server' }, operatorClientSecretRef: { name: 'op' } },

@@ -10,6 +10,7 @@ import {
   writtenFor,
 } from '../../domain/certificate-requirements.ts';
 import type { Secret } from '../../gen/kube.ts';
+import { present } from '../../lib/present.ts';
 import { CERT, KEY } from '../../pki/examine.ts';
 import { certificatesIn } from '../../pki/pem.ts';
 import { bundleFor, caView, isRotationRequested, type ManagedCA, managedCAsOf, targetOf } from './ca.ts';
@@ -47,12 +48,14 @@ export interface Material {
   readonly key?: string;
 }
 
+type Served = { readonly print: string; readonly ca: string };
+
 export interface Evaluation {
   readonly view: CertificatesView;
   /** The CA bundle and the client certificate of the operator. `undefined` when it cannot connect. */
   readonly material: Material | undefined;
   /** For each port, the fingerprint of the certificate that members mount, and the CA bundle that verifies it. */
-  readonly serves: Partial<Readonly<Record<EtcdPortName, { readonly print: string; readonly ca: string }>>>;
+  readonly serves: Partial<Readonly<Record<EtcdPortName, Served>>>;
   /** For each port, the CA bundle of members that start now. */
   readonly given: Partial<Readonly<Record<EtcdPortName, string>>>;
   /** By the name of a Secret, the CA bundle in it. */
@@ -174,24 +177,18 @@ function trustView(
   bundles: readonly BundleView[],
   cas: readonly CAView[],
 ): PortTrustView {
-  const { part, loadedAtStart: atStart } = side;
+  const { part, loadedAtStart, currentBundle: current, targetBundle: to } = side;
   const next = nextOf(world, side, certificates);
   const ready = bundles.every((b) => b.part !== part || (b.todo === undefined && b.findings.length === 0));
-  const reached = reachedAt(world, side);
   const rotationStarted = cas.some((a) => a.part === part && a.successor === true) && isRotationRequested(world, part);
   const value = requestedRotation(world.cluster.metadata.annotations);
   return {
     part,
-    loadedAtStart: atStart,
-    ...(side.currentBundle && { recorded: side.currentBundle.digest }),
-    ...(side.targetBundle && { target: side.targetBundle.digest }),
+    loadedAtStart,
+    ...present({ recorded: current?.digest, target: to?.digest, reachedAt: reachedAt(world, side) }),
     ...(next && ready && { next: { step: next.step, digest: next.digest } }),
-    trusted:
-      side.currentBundle !== undefined &&
-      side.targetBundle !== undefined &&
-      contains(side.currentBundle, side.targetBundle),
+    trusted: current !== undefined && to !== undefined && contains(current, to),
     notReissued: notReissued(world, side),
-    ...(reached !== undefined && { reachedAt: reached }),
     ...(rotationStarted && value !== undefined && { requestedRotation: value }),
   };
 }
@@ -223,10 +220,7 @@ const isUsable = (world: SecretSet, side: PortTrust, secret: Secret | undefined)
   return leaf !== undefined && leaf.validToDate.getTime() > world.around.now && acceptedByAll(side, chainIn(secret));
 };
 
-function servedOf(
-  world: SecretSet,
-  side: PortTrust,
-): readonly (readonly [EtcdPortName, { readonly print: string; readonly ca: string }])[] {
+function servedOf(world: SecretSet, side: PortTrust): readonly (readonly [EtcdPortName, Served])[] {
   const need = memberNeed(world, side.part);
   const print = need && leafIn(servedSecret(world, need))?.fingerprint256;
   return print === undefined ? [] : [[side.part, { print, ca: activeBundle(side)?.text ?? '' }]];

@@ -23,5 +23,3 @@ export interface Mounted {
   /** Names of Secrets, without duplicates. */
   readonly bundles: Readonly<Record<EtcdPortName, readonly string[]>>;
 }
-
-export const NOTHING_MOUNTED: Mounted = { running: false, complete: true, bundles: { client: [], peer: [] } };

@@ -94,12 +94,8 @@ export function portTrustOf(
 }
 
 /** The bundle of members that start now, which clients get as well. */
-export const activeBundle = ({
-  bootstrapped,
-  currentBundle: recorded,
-  lost,
-  targetBundle: target,
-}: PortTrust): CABundle | undefined => (bootstrapped ? (recorded ?? (lost ? undefined : target)) : target);
+export const activeBundle = ({ bootstrapped, currentBundle, lost, targetBundle }: PortTrust): CABundle | undefined =>
+  bootstrapped ? (currentBundle ?? (lost ? undefined : targetBundle)) : targetBundle;
 
 /** Whether every member accepts this certificate: those that run, and those that start now. */
 export function acceptedByAll(side: PortTrust, chain: readonly X509Certificate[]): boolean {

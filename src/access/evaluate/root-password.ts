@@ -8,6 +8,7 @@ import { wantsAuth } from '../../api/tls.ts';
 import type { Blocked } from '../../domain/disruption.ts';
 import { holding } from '../../domain/ownership.ts';
 import type { Secret } from '../../gen/kube.ts';
+import { present } from '../../lib/present.ts';
 import type { Secrets } from './secret-set.ts';
 import type { PasswordView } from './view.ts';
 
@@ -40,11 +41,7 @@ export function rootPassword(cluster: EtcdCluster, secrets: Secrets): RootPasswo
   const held = holding(secrets.get(name), cluster.metadata.uid ?? '');
   const secret = held.is === 'ours' ? held.object : undefined;
   const [password, next] = [textIn(secret, PASSWORD), textIn(secret, NEXT)];
-  const kept = {
-    ...(secret && { secret }),
-    ...(password !== undefined && { password }),
-    ...(next !== undefined && { next }),
-  };
+  const kept = present({ secret, password, next });
   const { given, problem } = givenIn(secrets.get(refOf(cluster)), refOf(cluster));
   const foreign: Blocked | undefined =
     held.is === 'foreign'

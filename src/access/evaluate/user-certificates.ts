@@ -1,6 +1,7 @@
 /** Certificates in users' Secrets: verified, and copied into the Secret that members mount once all members accept them. Pure. */
 import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
 import type { Secret } from '../../gen/kube.ts';
+import { present } from '../../lib/present.ts';
 import { ages, CA, CERT, examine, KEY, type TlsSecret } from '../../pki/examine.ts';
 import { type Finding, isFatal } from '../../pki/findings.ts';
 import { type CABundle, caBundleIn, digestOf, sharesCA } from './ca-bundle.ts';
@@ -49,16 +50,15 @@ export function userCertificatesOf(
   const good = fine && foreign.length === 0;
   const running = side.bootstrapped ? copy : undefined;
   const notAfter = expiryOf(leafIn(running)) ?? seen.notAfter; // of what is served
-  const known = { need, ...(notAfter !== undefined && { notAfter }) };
   const todo = todoOf(world, need, side, good ? source : undefined, copy);
   const unmade: readonly Finding[] =
     good && side.bootstrapped && !copy && todo === undefined ? [{ is: 'caChanged', secret: need.mount }] : [];
   const old = todo === 'copySecret' || todo === 'copyCertificate' ? [] : ageOfCopy(world, need.mount, source, running);
   return {
-    ...known,
+    need,
+    ...present({ notAfter, todo }),
     usable: foreign.length === 0 && (copy !== undefined || (good && unmade.length === 0)),
     findings: [...seen.findings, ...foreign, ...unmade, ...old],
-    ...(todo && { todo }),
     ...awaited(world, side, good ? source : undefined, copy),
   };
 }

@@ -2,7 +2,7 @@
 
 import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
 import { type Evaluation, evaluate } from '../../../src/access/evaluate/evaluate.ts';
-import { NOTHING_MOUNTED } from '../../../src/access/evaluate/mounts.ts';
+import type { Mounted } from '../../../src/access/evaluate/mounts.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import { API_VERSION } from '../../../src/api/names.ts';
 import type { Tls } from '../../../src/api/tls.ts';
@@ -13,6 +13,7 @@ import { aCluster, CLUSTER_UID, FORMED, NOW } from './builders.ts';
 
 export const DAY = 24 * 60 * 60_000;
 export const GRACE = 120_000;
+export const NOTHING_MOUNTED: Mounted = { running: false, complete: true, bundles: { client: [], peer: [] } };
 /** The host names of members. */
 export const NAMES = ['*.db.ns.svc', '*.db.ns.svc.cluster.local', 'db-client.ns.svc'];
 
