@@ -74,7 +74,7 @@ export function compose<Status extends object, Call extends NamedCall, Decided e
   ) => Finished<Status>,
 ): Plan<Status, Call> {
   const tasks = tasksOfAll(upkeep, remembered);
-  const waits = waitsFor(tasks, decision);
+  const waits = waitsForUpkeep(decision, upkeep, remembered);
   const own = waits ? [] : [decision];
   const latch = mergeLatches([...own, ...upkeep.map((row) => row.decision)].flatMap((d) => d.latch ?? []));
   const { status, events, requeueAfterMs } = finish(decision, latch, tasks);
@@ -103,18 +103,15 @@ const tasksOfAll = <Call extends NamedCall>(
   remembered: Memory,
 ): readonly UpkeepTask<Call>[] => inTurn(upkeep.flatMap((row) => tasksOf(row, remembered)));
 
-/** A step with a resourceVersion on an object that upkeep patches in the same plan would get a 409. */
-const waitsFor = <Call extends NamedCall>(
-  tasks: readonly UpkeepTask<Call>[],
-  { steps = [] }: Pick<Decision<object, Call>, 'steps'>,
-): boolean => tasks.some((task) => task.deferred === undefined && touches(task, steps));
-
-/** Whether the steps and the latch of a decision wait for the next reconcile. */
+/**
+ * Whether the steps and the latch of a decision wait for the next reconcile: a step with a resourceVersion on an object that upkeep
+ * patches in the same plan would get a 409.
+ */
 export const waitsForUpkeep = <Call extends NamedCall>(
-  decision: Pick<Decision<object, Call>, 'steps'>,
+  { steps = [] }: Pick<Decision<object, Call>, 'steps'>,
   upkeep: readonly Answer<Upkeep<object, Call>>[],
   remembered: Memory,
-): boolean => waitsFor(tasksOfAll(upkeep, remembered), decision);
+): boolean => tasksOfAll(upkeep, remembered).some((task) => task.deferred === undefined && touches(task, steps));
 
 /** The watch sends an event when it shows the write; this is for a watch that is late for long. */
 const UNCONFIRMED_RETRY_MS = 1_000;
