@@ -59,6 +59,11 @@ describe('the status', () => {
       ['Ready=False/MemberIDMismatch', 'VersionDrifted=False/VersionMatched'],
     ],
     [
+      'a member of another cluster responds',
+      world({ etcd: { ...answers, clusterID: 'f00' } }),
+      ['Ready=False/ClusterIDMismatch'],
+    ],
+    [
       'no operator image for its restore',
       fresh({ member: aMember({ spec: RESTORE }) }),
       ['Ready=False/OperatorImageNotConfigured'],
