@@ -92,7 +92,8 @@ const TopologySpreadConstraintSchema = Type.Object(
 export const TopologySpreadConstraintsSchema = Type.Array(TopologySpreadConstraintSchema, {
   maxItems: TERMS,
   ...atomic,
-  description: 'As in a Pod. Replaces the default of spreading members over zones.',
+  description:
+    'As in a Pod. Replaces the default of spreading members over zones. Of members, not of the Jobs of snapshots.',
   ...cel({
     rule: 'self.all(a, self.exists_one(b, b.topologyKey == a.topologyKey && b.whenUnsatisfiable == a.whenUnsatisfiable))',
     message:

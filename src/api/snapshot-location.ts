@@ -33,7 +33,9 @@ const objectKey = (field: string) =>
 /** Without a Secret, the agent's Pod uses the cloud identity of this ServiceAccount. Its Kubernetes token is never mounted. */
 const serviceAccountName = () =>
   Type.Optional(
-    subdomain('The ServiceAccount, in the same namespace, whose cloud identity is used without credentialsSecretRef.'),
+    subdomain(
+      'The ServiceAccount, in the same namespace, whose cloud identity is used without credentialsSecretRef. The Pod has it in any case.',
+    ),
   );
 
 /** http:// is for tests and for emulators on the same machine. */

@@ -9,15 +9,20 @@ const withoutOurs = (entries: Entries = {}): Entries =>
   Object.fromEntries(Object.entries(entries).filter(([key]) => !key.startsWith(`${GROUP}/`)));
 
 /** Annotations by which the kubelet would confine a Pod less than its spec states, or take it for a static Pod. */
-const ON_PODS = [
-  /^container\.apparmor\.security\.beta\.kubernetes\.io\//,
-  /^(container\.)?seccomp\.security\.alpha\.kubernetes\.io\//,
-  /^kubernetes\.io\/config\./,
-];
+const ON_PODS = String.raw`^(container[.]apparmor[.]security[.]beta[.]kubernetes[.]io|(container[.])?seccomp[.]security[.]alpha[.]kubernetes[.]io)/|^kubernetes[.]io/config[.]`;
 /** Annotations that provisioners and the volume controller act on. */
-const ON_VOLUMES = [/^volume\.([^/]+\.)?kubernetes\.io\//, /^pv\.kubernetes\.io\//];
-const without = (entries: Entries, patterns: readonly RegExp[]): Entries =>
-  Object.fromEntries(Object.entries(entries).filter(([key]) => !patterns.some((p) => p.test(key))));
+const ON_VOLUMES = String.raw`^volume[.]([^/]+[.])?kubernetes[.]io/|^pv[.]kubernetes[.]io/`;
+
+/** Annotations that are not copied to every object. Without a backslash, so that CEL reads it too. */
+export const DROPPED_PATTERN = `${ON_PODS}|${ON_VOLUMES}`;
+const without = (entries: Entries, pattern: string): Entries =>
+  Object.fromEntries(Object.entries(entries).filter(([key]) => !new RegExp(pattern).test(key)));
+
+/** The keys that are not copied to every object. */
+export function droppedKeys({ labels = {}, annotations = {} }: AdditionalMetadata = {}): readonly string[] {
+  const kept = { ...withoutOurs(labels), ...without(withoutOurs(annotations), DROPPED_PATTERN) };
+  return Object.keys({ ...labels, ...annotations }).filter((key) => !(key in kept));
+}
 
 /** The operator's labels and annotations win over the user's. */
 export function metadataWith(
@@ -25,8 +30,10 @@ export function metadataWith(
   labels: Entries,
   { annotations: own = {}, on = 'other' }: { readonly annotations?: Entries; readonly on?: 'volume' | 'other' } = {},
 ): { readonly labels: Entries; readonly annotations?: Entries } {
-  const dropped = on === 'volume' ? [...ON_PODS, ...ON_VOLUMES] : ON_PODS;
-  const annotations = { ...without(withoutOurs(additional?.annotations), dropped), ...own };
+  const annotations = {
+    ...without(withoutOurs(additional?.annotations), on === 'volume' ? DROPPED_PATTERN : ON_PODS),
+    ...own,
+  };
   return {
     labels: { ...withoutOurs(additional?.labels), ...labels },
     ...(Object.keys(annotations).length > 0 && { annotations }),

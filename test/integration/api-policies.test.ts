@@ -4,9 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { build } from '../../local/binaries.ts';
 import { ALLOW_DELETION_ANNOTATION, etcdClusters, etcdMembers } from '../../src/api/names.ts';
+import { knownIssues } from '../../src/domain/known-issues.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { chartDir } from '../../tools/paths.ts';
 import { run } from '../../tools/process.ts';
+import { APPLIED_SPECS, IGNORED_SPECS } from '../support/builders/ignored-specs.ts';
 import { type Api, refusalOf, startApi, type Written, written } from '../support/servers/api-server.ts';
 import { eventually } from '../support/servers/processes.ts';
 
@@ -63,19 +65,20 @@ async function deleted(name: string, user: string, ...groups: readonly string[])
   return output;
 }
 
-const MORE = 'the volume is full before etcd refuses writes';
-/** The output of kubectl when a cluster is created with this volume and quota. */
-const created = async (size: string | number, quotaBackendBytes?: number, medium = ''): Promise<string> => {
-  const asked = {
-    version: '3.6.16',
-    storage: { size, medium },
-    ...(quotaBackendBytes !== undefined && { options: { quotaBackendBytes } }),
-  };
-  const input = JSON.stringify(written(clusters, namespace, `quota-${++count}`, asked));
+/** The output of kubectl when a cluster is created with this spec: the warnings of the API server. */
+const warningsOf = async (asked: object): Promise<string> => {
+  const input = JSON.stringify(written(clusters, namespace, `warned-${++count}`, asked));
   const args = ['--kubeconfig', api.kubeconfig, 'create', '--dry-run=server', '-f', '-'];
   const { stdout, stderr } = await run(kubectl, args, { input });
   expect(stdout).toContain('created');
   return stderr;
+};
+
+const MORE = 'the volume is full before etcd refuses writes';
+/** The output of kubectl when a cluster is created with this volume and quota. */
+const created = (size: string | number, quotaBackendBytes?: number, medium = ''): Promise<string> => {
+  const options = quotaBackendBytes === undefined ? {} : { options: { quotaBackendBytes } };
+  return warningsOf({ version: '3.6.16', storage: { size, medium }, ...options });
 };
 
 beforeAll(async () => {
@@ -97,6 +100,8 @@ beforeAll(async () => {
     'etcd-system',
     '--show-only',
     'templates/policies.yaml',
+    '--show-only',
+    'templates/warnings.yaml',
   ];
   const { stdout } = await run(join(bin.helm, 'helm'), [...args, ...sets]);
   for (const document of parseAllDocuments(stdout)) {
@@ -120,6 +125,9 @@ beforeAll(async () => {
   const probe = written(clusters, namespace, 'probe', from('x.example.com/etcd'));
   await eventually('the image policy', async () => (await refusalOf(api.create(clusters, probe, true))) ?? undefined);
   await eventually('the quota policy', async () => ((await created('1Gi', 2 ** 31)).includes(MORE) ? true : undefined));
+  await eventually('the warnings', async () =>
+    (await warningsOf({ version: '3.6.16', replicas: 2 })).includes('an even number') ? true : undefined,
+  );
   const name = await member();
   await eventually('the deletion policy', async () =>
     (await deleted(name, 'alice')).includes('allow-deletion') ? true : undefined,
@@ -261,4 +269,38 @@ test('every policy has a request that it refuses with its own message, and one t
     expect(asked.map(({ refusal }) => refusal)).toContain(undefined);
     expect(asked.some(({ refusal }) => sentence.every((part) => refusal?.includes(part)))).toBe(true);
   }
+});
+
+describe('a field that has no effect', () => {
+  test.each(IGNORED_SPECS)('is accepted with a warning that names it: %s', async (field, spec) => {
+    expect(await warningsOf(spec)).toContain(`${field} has no effect: `);
+  });
+  test.each(APPLIED_SPECS)('is not claimed of %s', async (_what, spec) => {
+    expect(await warningsOf(spec)).toBe('');
+  });
+});
+
+describe('a number of members', () => {
+  test.each([2, 4])('that is even is accepted with a warning: %i', async (replicas) => {
+    expect(await warningsOf({ version: '3.6.16', replicas })).toContain(
+      `replicas is ${replicas}: an even number of members tolerates no more failures than ${replicas - 1}`,
+    );
+  });
+  test.each([0, 1, 3, 5])('that is odd, or pauses the cluster, is not warned about: %i', async (replicas) => {
+    expect(await warningsOf({ version: '3.6.16', replicas })).toBe('');
+  });
+});
+
+describe('a version of etcd', () => {
+  test.each(['3.4.30', '3.5.2', '3.5.5', '3.5.16', '3.5.22', '3.6.4', '3.6.10', '3.7.0'])(
+    'with known issues is accepted with one warning for each: %s',
+    async (version) => {
+      const warnings = await warningsOf({ version });
+      expect(warnings.split('this version of etcd has a known issue').length - 1).toBe(knownIssues(version).length);
+      for (const { bug, fixed } of knownIssues(version)) expect(warnings).toContain(`${bug} (fixed in ${fixed})`);
+    },
+  );
+  test.each(['3.5.33', '3.6.14', '3.7.1'])('without any is not warned about: %s', async (version) => {
+    expect(await warningsOf({ version })).toBe('');
+  });
 });

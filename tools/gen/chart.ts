@@ -1,9 +1,10 @@
-/** The generated parts of the Helm chart: the CRDs and the operator's RBAC permissions. */
+/** The generated parts of the Helm chart: the CRDs, the operator's RBAC permissions and the admission warnings. */
 import { stringify } from 'yaml';
 import type { CustomResourceDefinition } from '../../src/api/crd.ts';
 import { crds } from '../../src/api/crds.ts';
 import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
 import type { PolicyRule } from '../../src/gen/kube.ts';
+import { warningsTemplate } from './warnings.ts';
 
 const CHART = 'charts/etcd-operator';
 const yaml = (value: unknown): string => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
@@ -36,6 +37,7 @@ export function generateChart(): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>([
     [`${CHART}/files/rbac/manager.yaml`, rules(rbac)],
     [`${CHART}/files/rbac/leader-election.yaml`, rules(leaderElectionRbac)],
+    [`${CHART}/templates/warnings.yaml`, warningsTemplate()],
   ]);
   for (const crd of crds) {
     const [plural] = crd.metadata.name.split('.');

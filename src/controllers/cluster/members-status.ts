@@ -4,6 +4,7 @@ import { messagesOnly } from '../../domain/conditions.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { READINESS_PROBED_WITHIN_MS } from '../../domain/timing.ts';
 import { present } from '../../lib/present.ts';
+import { versionNumber } from '../../lib/version.ts';
 import {
   type ClusterFacts,
   entriesOf,
@@ -91,12 +92,8 @@ function statusOf(
   };
 }
 
-const numbers = (version: string): readonly number[] => version.split('.', 3).map(Number);
 const lowest = (versions: readonly string[]): string | undefined =>
-  [...versions].sort((a, b) => {
-    const [x, y] = [numbers(a), numbers(b)];
-    return (x[0] ?? 0) - (y[0] ?? 0) || (x[1] ?? 0) - (y[1] ?? 0) || (x[2] ?? 0) - (y[2] ?? 0);
-  })[0];
+  [...versions].sort((a, b) => versionNumber(a) - versionNumber(b))[0];
 
 /** By etcd's member list, or else as last recorded in `status.isVoter`. */
 export const voterCount = (o: ClusterFacts): number =>

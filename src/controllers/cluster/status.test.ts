@@ -25,6 +25,7 @@ import { remembering } from '../../../test/support/builders/plan.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import type { EtcdClusterStatus, MemberEntry, Target } from '../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clientService, headlessService, pdb } from './build.ts';
 import { decide } from './decide.ts';
@@ -74,6 +75,7 @@ const unlisted: MemberView = {
   object: { ...aMember(), metadata: { ...aMember().metadata, name: 'db-other' }, status: { memberID: 'f00' } },
   pod: { is: 'absent' },
 };
+const foreignVoter = { id: 'f00', name: 'mirror', peerURLs: ['https://10.9.9.9:2380'], isLearner: false };
 const leaving: Is = { leaving: true };
 const restarted: Is = {
   pod: { is: 'present', ip: '10.0.0.1', ready: false, runningSince: NOW - 1_000, maxLearners: 8 },
@@ -174,8 +176,18 @@ test.each<[string, Gathered, readonly string[]]>([
   ],
   [
     'etcd lists a learner that has no EtcdMember',
-    members([up, up, up], { alsoListed: [{ ...entryOf(7, learner), peerURLs: ['http://else.where:2380'] }] }),
+    members([up, up, up], { alsoListed: [entryOf(7, learner)] }),
     ['Available=True/QuorumHealthy', 'Progressing=True/Scaling', 'Degraded=False/QuorumHealthy'],
+  ],
+  [
+    'etcd lists a voter that a user added',
+    members([up, up, up], { status: { conditions: served.conditions }, alsoListed: [foreignVoter] }),
+    ['Available=True/QuorumAvailable', 'Progressing=False/Reconciled', 'Degraded=True/ForeignMembers'],
+  ],
+  [
+    'etcd lists a voter that a user added, and a member is down',
+    members([up, up, down], { status: { conditions: served.conditions }, alsoListed: [foreignVoter] }),
+    ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
   ],
   [
     'the data is lost',
@@ -211,6 +223,20 @@ test.each<[string, Gathered, readonly string[]]>([
   ],
 ])('%s', (_name, observed, conditions) => {
   expect(conditionsOf(observed)).toEqual(conditions);
+});
+
+test('a voter that a user added is named, with what to do about it', () => {
+  const { status } = decide(members([up, up, up], { alsoListed: [foreignVoter] }));
+  expect(findCondition(status.conditions, 'Degraded')?.message).toBe(
+    'etcd lists members that the operator did not add: voter f00 (mirror) at https://10.9.9.9:2380. It neither watches nor removes them, and the quorum needs the voters among them. Remove one that is not wanted with: etcdctl member remove <id>',
+  );
+});
+
+test('members that will not recover by themselves are counted', () => {
+  const lostNode: Is = { down: true, evidence: EVIDENCE.nodeLost };
+  expect(decide(members([up, up, up])).status.brokenMembers).toBe(0);
+  expect(decide(members([up, up, down])).status.brokenMembers).toBe(0);
+  expect(decide(members([up, up, up, lostNode, lostNode])).status.brokenMembers).toBe(2);
 });
 
 test('the message of a wait contains the message of the member', () => {

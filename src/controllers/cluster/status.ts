@@ -16,6 +16,7 @@ import type { ClusterCall } from './calls.ts';
 import type { CredentialsDecision } from './credentials/decide.ts';
 import { ROTATING } from './credentials/state.ts';
 import { AUTH_ENABLED, CERTIFICATES_VALID } from './credentials/status.ts';
+import { foreignMembers, foreignMessage } from './foreign-members.ts';
 import { lossOfAll } from './loss.ts';
 import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC, stepFailures } from './managed-objects.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
@@ -38,13 +39,22 @@ import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts'
 import { isExhausted } from './replacement.ts';
 import { restoreConditions } from './restore.ts';
 import { notYet, QUOTA_FITS_VOLUME, quotaConditions, specBlockedBy, unapplied } from './spec-drift.ts';
+import { FIELDS_IGNORED, ignoredConditions, issueConditions, KNOWN_ISSUES } from './spec-warnings.ts';
 
 type Condition = Omit<ConditionUpdate, 'type'>;
 const yes = (reason: string, message: string): Condition => ({ status: 'True', reason, message });
 const no = (reason: string, message: string): Condition => ({ status: 'False', reason, message });
 
 /** Conditions that are removed when nothing reports them. AuthEnabled is not among them: it is left as it is while etcd does not respond. */
-const PASSING = [CERTIFICATES_VALID, BACKUP_FRESH, QUOTA_FITS_VOLUME, MANAGED_OBJECTS_IN_SYNC, NOT_YET_SUPPORTED];
+const PASSING = [
+  CERTIFICATES_VALID,
+  BACKUP_FRESH,
+  QUOTA_FITS_VOLUME,
+  FIELDS_IGNORED,
+  KNOWN_ISSUES,
+  MANAGED_OBJECTS_IN_SYNC,
+  NOT_YET_SUPPORTED,
+];
 
 /** What was decided, as far as the status reports it. */
 export interface Decisions {
@@ -74,6 +84,8 @@ export function statusOf(
     ...restoreConditions(o, s.formed),
     ...backupConditions(o),
     ...quotaConditions(o),
+    ...ignoredConditions(o),
+    ...issueConditions(o),
     ...inSyncConditions(o, tasks),
     ...notYetConditions(notYet(o)),
   ];
@@ -113,6 +125,9 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     /** Including voters that have just started or are being deleted. */
     serving: servingVoters(o),
     voters: voterCount(o),
+    /** Voters that the operator did not add: it cannot tell whether they serve. */
+    foreignVoters: foreignMembers(o).filter((entry) => !entry.isLearner).length,
+    foreign: foreignMessage(o),
     desired: desired(o),
     whole: isWhole(o),
     broken: o.members.some((m) => evidence(m) !== undefined),
@@ -143,8 +158,8 @@ const running = (o: Observed): boolean => o.members.some((m) => m.pod.is === 'pr
 const isWhole = (o: Observed): boolean =>
   o.members.length === desired(o) &&
   o.members.every((m) => isNotBeingDeleted(m) && !isDormant(m)) &&
-  voterCount(o) === desired(o) &&
-  (entriesOf(o)?.length ?? desired(o)) === desired(o);
+  voterCount(o) - foreignMembers(o).filter((entry) => !entry.isLearner).length === desired(o) &&
+  (entriesOf(o)?.length ?? desired(o)) - foreignMembers(o).length === desired(o);
 
 function pausedMessage(o: Observed, message: string): string {
   if (running(o)) return message;
@@ -228,10 +243,11 @@ function degraded(s: Situation): Condition {
   if (!quorum && !s.starting) return yes('QuorumLost', s.message);
   if (s.full !== undefined) return yes('NoSpace', s.full);
   if (s.exhausted) return yes('ReplacementsExhausted', s.message);
-  if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.message);
+  if (s.broken || (s.serving < s.voters - s.foreignVoters && s.served)) return yes('MembersUnhealthy', s.message);
   if (s.refused) return yes(REFUSED, s.refused.message);
   if (s.credentials.locked) return yes(s.credentials.locked.reason, s.credentials.locked.message);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);
+  if (s.foreign !== undefined) return yes('ForeignMembers', s.foreign);
   if (s.ready < s.desired) return no(quorum ? 'QuorumAvailable' : 'WaitingForSeed', s.message);
   return no('QuorumHealthy', 'All members are ready');
 }

@@ -1,29 +1,19 @@
 /** The options of a member as flags of its etcd version: etcd does not start with a flag that it does not know. */
 import type { EtcdOptions } from '../../api/options.ts';
-
-interface Version {
-  readonly minor: number;
-  readonly patch: number;
-}
-
-/** `3.6.16` → 3006 and 16: minors of different majors compare too. */
-const parse = (version: string): Version => {
-  const [major = 0, minor = 0, patch = 0] = version.split('.', 3).map(Number);
-  return { minor: major * 1000 + minor, patch };
-};
+import { versionNumber } from '../../lib/version.ts';
 
 /** etcd 3.6 replaced the experimental flags by plain ones and feature gates; 3.7 does not start with an experimental flag. */
-const PLAIN_FLAGS = 3006;
+const PLAIN_FLAGS = versionNumber('3.6.0');
 /** etcd 3.8 has no --snapshot-count. */
-const NO_SNAPSHOT_COUNT = 3008;
+const NO_SNAPSHOT_COUNT = versionNumber('3.8.0');
 /** etcd 3.5.5 introduced the compaction hash check. */
-const hasCompactHash = ({ minor, patch }: Version): boolean => minor > 3005 || (minor === 3005 && patch >= 5);
+const COMPACT_HASH = versionNumber('3.5.5');
+
+const READYZ = versionNumber('3.5.11');
 
 /** Readiness of the member alone: plain /health fails on NOSPACE too, and a full database must still serve reads and compaction. */
 export function readinessPath(version: string): string {
-  const { minor, patch } = parse(version);
-  const hasReadyz = minor > 3005 || (minor === 3005 && patch >= 11);
-  return hasReadyz ? '/readyz' : '/health?exclude=NOSPACE';
+  return versionNumber(version) >= READYZ ? '/readyz' : '/health?exclude=NOSPACE';
 }
 
 const flag = (name: string, value: string | number | undefined): readonly string[] =>
@@ -32,10 +22,10 @@ const flag = (name: string, value: string | number | undefined): readonly string
 export const INITIAL_CHECK = 'INITIAL_CORRUPT_CHECK';
 const inSeconds = (value: number | undefined): string | undefined => (value === undefined ? undefined : `${value}s`);
 
-function corruptionFlags(check: EtcdOptions['corruptionCheck'], version: Version): readonly string[] {
+function corruptionFlags(check: EtcdOptions['corruptionCheck'], version: number): readonly string[] {
   const every = check?.intervalMinutes ? `${check.intervalMinutes}m` : undefined;
-  const compactHash = check?.compactHash === true && hasCompactHash(version);
-  if (version.minor < PLAIN_FLAGS)
+  const compactHash = check?.compactHash === true && version >= COMPACT_HASH;
+  if (version < PLAIN_FLAGS)
     return [
       ...flag('experimental-initial-corrupt-check', check?.initial ? `$(${INITIAL_CHECK})` : undefined),
       ...flag('experimental-compact-hash-check-enabled', compactHash ? 'true' : undefined),
@@ -54,13 +44,13 @@ function corruptionFlags(check: EtcdOptions['corruptionCheck'], version: Version
 /** In the order of earlier operators: another order would restart the Pods of adopted members. */
 export function optionFlags(options: EtcdOptions | undefined, version: string): readonly string[] {
   if (!options) return [];
-  const running = parse(version);
+  const running = versionNumber(version);
   const { grpcKeepalive } = options;
   return [
     ...flag('quota-backend-bytes', options.quotaBackendBytes),
     ...flag('auto-compaction-mode', options.autoCompactionMode),
     ...flag('auto-compaction-retention', options.autoCompactionRetention),
-    ...(running.minor < NO_SNAPSHOT_COUNT ? flag('snapshot-count', options.snapshotCount) : []),
+    ...(running < NO_SNAPSHOT_COUNT ? flag('snapshot-count', options.snapshotCount) : []),
     ...flag('heartbeat-interval', options.heartbeatIntervalMilliseconds),
     ...flag('election-timeout', options.electionTimeoutMilliseconds),
     ...flag('max-request-bytes', options.maxRequestBytes),
@@ -74,7 +64,7 @@ export function optionFlags(options: EtcdOptions | undefined, version: string): 
 
 /** Must be equal on all members, or they disagree on the membership; versions without the flag allow one learner. */
 export const learnerFlags = (maxLearners: number | undefined, version: string): readonly string[] =>
-  parse(version).minor < PLAIN_FLAGS ? [] : flag('max-learners', maxLearners);
+  versionNumber(version) < PLAIN_FLAGS ? [] : flag('max-learners', maxLearners);
 
 const GATES = '--feature-gates=';
 

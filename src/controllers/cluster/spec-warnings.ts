@@ -1,0 +1,32 @@
+/** Conditions about what was accepted and is risky, or has no effect. */
+
+import { droppedKeys } from '../../domain/additional-metadata.ts';
+import { type ConditionUpdate, conditionOf } from '../../domain/conditions.ts';
+import { IGNORED_FIELDS, ignoredMessage } from '../../domain/ignored-fields.ts';
+import { issuesMessage, knownIssues } from '../../domain/known-issues.ts';
+import { versionNumber } from '../../lib/version.ts';
+import type { ClusterFacts } from './observed.ts';
+
+export const FIELDS_IGNORED = 'FieldsIgnored';
+export const KNOWN_ISSUES = 'KnownIssues';
+
+export function ignoredConditions({ cluster: { spec } }: ClusterFacts): readonly ConditionUpdate[] {
+  const ignored = IGNORED_FIELDS.filter(({ isIgnored }) => isIgnored(spec));
+  if (ignored.length === 0) return [];
+  const keys = droppedKeys(spec.additionalMetadata);
+  const named = keys.length === 0 ? [] : [`the keys are ${keys.join(', ')}`];
+  return [conditionOf(FIELDS_IGNORED)('True', 'NoEffect', [...ignored.map(ignoredMessage), ...named].join('; '))];
+}
+
+/** The versions that members run, and the one that new members get. */
+function versionsOf({ cluster, members }: ClusterFacts): readonly string[] {
+  const running = members.flatMap((m) => m.self?.version ?? m.object.status?.version ?? []);
+  return [...new Set([...running, cluster.spec.version])].sort((a, b) => versionNumber(a) - versionNumber(b));
+}
+
+export function issueConditions(o: ClusterFacts): readonly ConditionUpdate[] {
+  const versions = versionsOf(o);
+  const [worst] = versions.flatMap(knownIssues);
+  const message = versions.flatMap((version) => issuesMessage(version) ?? []).join('. ');
+  return worst ? [conditionOf(KNOWN_ISSUES)('True', worst.risk, message)] : [];
+}
