@@ -98,9 +98,11 @@ export const EtcdClusterStatusSchema = Type.Object({
   repair: optionalObject('Members that the operator replaced because they would not have recovered.', {
     count: Type.Integer({
       format: 'int32',
-      description: 'Replacements in a row that failed: each replaced a member that was itself new.',
+      description:
+        'Replacements in a row that failed: each replaced a member that was itself new. An hour in which all members were ready resets the count.',
     }),
     last: Type.String({ format: 'date-time', description: 'When the last replacement started.' }),
+    since: optionalTime('When the first of them started. Absent: recorded by an earlier build.'),
     generation: Type.Integer({
       format: 'int64',
       description: 'The metadata.generation at that time: an edit of the spec resets the count.',

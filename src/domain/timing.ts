@@ -80,8 +80,8 @@ export const DRAIN_MS = 3_000;
 export const RECORDED_RESTART_MS = 60_000;
 /** Restarts for an earlier refused change count for this long. */
 export const COUNTED_RESTART_MS = 60 * 60_000;
-/** A member that fails within an hour of its creation counts as a failed replacement. */
-export const YOUNG_MEMBER_MS = 60 * 60_000;
+/** A replacement has worked when all members were ready for this long: a cause that comes back later is another one. */
+export const HEALTHY_RESET_MS = 60 * 60_000;
 /** After a failed replacement, doubled by each further one: a cause outside the cluster may need time to go away. */
 export const REPLACEMENT_PAUSE_MS = 30_000;
 /** A recorded replacement without a new member is attempted again within this time: the deletion was refused, or the operator was killed. */

@@ -6,6 +6,7 @@ import {
   at,
   awaited,
   down,
+  type Is,
   id,
   joining,
   learner,
@@ -186,10 +187,18 @@ describe('the rule that decides', () => {
       [],
     ],
     [
-      'an hour without a failure resets the count',
+      'five replacements in a row failed, hours ago, and the last one never worked: no further volume is deleted',
       world([up, up, { ...lost, ageMs: 2 * HOUR }], { status: repair(5, 7_200) }),
-      'replaceLost',
-      [`delete ${name(3)}`],
+      'waitForMembers',
+      [],
+    ],
+    [
+      'two members fail in turns, and five replacements failed: the operator gives up',
+      world([up, up, up, { ...lost, ageMs: 10 * 60_000 }, { ...lost, ageMs: 4 * 60_000 }], {
+        status: { repair: { ...repair(5, 300).repair, since: at(HOUR) } },
+      }),
+      'waitForMembers',
+      [],
     ],
     [
       'an edit of the spec resets the count',
@@ -285,7 +294,7 @@ describe('the rule that decides', () => {
 test('a replacement is counted before the deletion', () => {
   const count = (o: Gathered) => decide(o).latch?.repair?.count;
   expect(decide(world([up, up, lost])).latch).toEqual({
-    repair: { count: 1, last: '2026-01-01T12:00:00Z', generation: 1 },
+    repair: { count: 1, last: '2026-01-01T12:00:00Z', since: '2026-01-01T12:00:00Z', generation: 1 },
   });
   expect(count(world([up, up, { ...lost, ageMs: 60_000 }], { status: repair(1, 61) }))).toBe(2);
 });
@@ -294,8 +303,8 @@ test('a replacement whose deletion was refused is not counted again, nor is the 
   const count = (o: Gathered) => decide(o).latch?.repair?.count;
   const old = { ...lost, ageMs: 600_000 };
   expect(count(world([up, up, old], { status: repair(3, 5) }))).toBe(3);
-  expect(count(world([up, up, old], { status: repair(3, 61) }))).toBe(1);
-  expect(count(world([up, { ...up, ageMs: 4_000 }, old], { status: repair(3, 5) }))).toBe(1);
+  const since = { repair: { ...repair(3, 5).repair, since: at(HOUR) } };
+  expect(count(world([up, up, old], { status: since }))).toBe(3);
 });
 
 test('an adoption that a policy refuses does not keep a lost member from being replaced', () => {
@@ -344,8 +353,30 @@ test.each<[string, EtcdClusterStatus, number]>([
   ['was never counted before', {}, 1],
   ['was counted just now, and its deletion was refused', repair(3, 10), 3],
   ['was counted a minute ago', repair(3, 60), 3],
-  ['follows one that was counted longer ago', repair(3, 61), 1],
+  ['follows one that was counted longer ago', repair(3, 61), 3],
   ['follows an edit of the spec', { repair: { ...repair(3, 10).repair, generation: 0 } }, 1],
 ])('a replacement that %s is attempt %i', (_what, status, count) => {
   expect(decide(world([up, up, lost], { status })).latch?.repair?.count).toBe(count);
+});
+
+test.each<[string, Is, boolean]>([
+  ['for an hour', { readyForMs: HOUR }, false],
+  ['for less than an hour', { readyForMs: HOUR - 1 }, true],
+  ['before, and one is unreachable now', { ...down, readyForMs: 2 * HOUR }, true],
+  ['before, and one does not vote yet', { ...learner, readyForMs: 2 * HOUR }, true],
+])('all members were ready %s: failed replacements count: %#', (_what, third, counts) => {
+  const ready = { readyForMs: 2 * HOUR };
+  const { status } = decide(world([ready, ready, third], { status: repair(5, 3 * 3_600) }));
+  expect(status.repair !== undefined).toBe(counts);
+});
+
+test('failed replacements of the last hour still count, however long members were ready before', () => {
+  const ready = { readyForMs: 2 * HOUR };
+  expect(decide(world([ready, ready, ready], { status: repair(5, 3_599) })).status.repair?.count).toBe(5);
+  expect(decide(world([ready, ready, ready], { status: repair(5, 3_600) })).status.repair).toBeUndefined();
+});
+
+test('the time of the first of several replacements is kept', () => {
+  const { latch } = decide(world([up, up, { ...lost, ageMs: 60_000 }], { status: repair(1, 61) }));
+  expect(latch?.repair).toMatchObject({ count: 2, since: at(61_000) });
 });

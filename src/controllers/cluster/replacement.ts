@@ -1,11 +1,9 @@
 /** Which members will not recover by themselves, and whether each may be replaced now: with failure evidence, after the disruption check, and counted. */
-import { REPLACED_WITHIN_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { refTo } from '../../runtime/plan.ts';
 import { blockedBy } from './disruption-view.ts';
 import {
   type ClusterDecision,
-  createdAt,
   entriesOf,
   entryOf,
   evidence,
@@ -15,15 +13,10 @@ import {
   type Observed,
 } from './observed.ts';
 import { isCorrupt, isHealthy } from './quorum.ts';
-import { failedReplacements, hasFailedTooOften } from './replacement-back-off.ts';
+import { currentRepair, failedReplacements, hasFailedTooOften } from './replacement-back-off.ts';
 
-/** The count of a replacement that was recorded but has no new member yet: the deletion was refused, or the operator was killed. */
-function countedOnly(o: Observed): number {
-  const { repair } = o.cluster.status ?? {};
-  const last = Date.parse(repair?.last ?? '');
-  if (!repair || repair.generation !== o.cluster.metadata.generation || o.now - last > REPLACED_WITHIN_MS) return 0;
-  return o.members.every((m) => createdAt(m) < last - 1_000) ? repair.count : 0;
-}
+/** When the first replacement of the present failure started. */
+const sinceOf = (o: Observed): string => currentRepair(o)?.since ?? currentRepair(o)?.last ?? iso(o.now);
 
 /**
  * The count is recorded before the deletion, so that a crash does not reset it. The resourceVersion makes the deletion fail if the
@@ -33,10 +26,10 @@ export const replacing = (
   o: Observed,
   m: MemberView,
   message: string,
-  count = Math.max(failedReplacements(o, m) + 1, countedOnly(o)),
+  count = Math.max(failedReplacements(o, m) + 1, currentRepair(o)?.count ?? 0),
 ): ClusterDecision => ({
   message,
-  latch: { repair: { count, last: iso(o.now), generation: o.cluster.metadata.generation ?? 0 } },
+  latch: { repair: { count, last: iso(o.now), since: sinceOf(o), generation: o.cluster.metadata.generation ?? 0 } },
   steps: [{ do: 'delete', what: refTo('EtcdMember', m.object, { resourceVersion: true }) }],
   event: { type: 'Warning', reason: 'ReplacingMember', note: message },
 });

@@ -37,6 +37,7 @@ import {
 } from './observed.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted } from './replacement.ts';
+import { hasRecovered } from './replacement-back-off.ts';
 import { restoreConditions } from './restore.ts';
 import { notYet, QUOTA_FITS_VOLUME, quotaConditions, specBlockedBy, unapplied } from './spec-drift.ts';
 import { FIELDS_IGNORED, ignoredConditions, issueConditions, KNOWN_ISSUES } from './spec-warnings.ts';
@@ -75,7 +76,7 @@ export function statusOf(
   const s = situation(o, latched, [message, ...stepFailures(o)].join('; '), wantedBy);
   const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
   const reached = arrived && s.unapplied === '' && s.held === undefined && s.credentials.unsecured === undefined;
-  const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
+  const { progressDeadline: deadline, repair, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
   const updates: readonly ConditionUpdate[] = [
     { type: 'Available', ...available(s) },
     { type: 'Progressing', ...progressing(s, reached) },
@@ -93,6 +94,7 @@ export function statusOf(
   return {
     ...rest,
     ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
+    ...(repair !== undefined && !hasRecovered(o) && { repair }),
     readyMembers: s.ready,
     brokenMembers: brokenMembers(o),
     ...membersStatus(o, iso(o.now)),

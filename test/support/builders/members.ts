@@ -40,6 +40,8 @@ export interface Is {
   /** Its etcd has published its name, but the memberID is not recorded yet. */
   readonly started?: boolean;
   readonly evidence?: string;
+  /** Since when its Ready condition is True. */
+  readonly readyForMs?: number;
   readonly leaving?: boolean;
   readonly ageMs?: number;
   readonly lag?: number;
@@ -63,6 +65,9 @@ export const entry = (n: number, is: Is): EtcdMemberEntry => ({
   isLearner: is.as === 'learner' || is.as === 'awaited',
 });
 
+const readySince = ({ readyForMs }: Is) =>
+  readyForMs === undefined ? READY : READY.map((c) => ({ ...c, lastTransitionTime: at(readyForMs) }));
+
 export function view(n: number, is: Is, leader: number, list: string): MemberView {
   const votes = (is.as ?? 'voter') === 'voter' || is.voted === true;
   const made = aMember({
@@ -70,7 +75,7 @@ export function view(n: number, is: Is, leader: number, list: string): MemberVie
     status: {
       ...(is.fresh ? {} : { memberID: id(n) }),
       isVoter: votes,
-      conditions: is.evidence ? [condition('Ready', 'False', is.evidence)] : is.down || !votes ? [] : READY,
+      conditions: is.evidence ? [condition('Ready', 'False', is.evidence)] : is.down || !votes ? [] : readySince(is),
     },
     deleting: is.leaving ?? false,
   });
