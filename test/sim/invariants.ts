@@ -83,11 +83,18 @@ export const oneClusterId: Always = ({ world }) => {
     : `the members answer for ${hexId(group.clusterId)}, but the status says ${latched}`;
 };
 
-/** I2: a cluster that clients could reach is never bootstrapped again: an empty cluster would replace it. */
+/**
+ * I2: a cluster that clients could reach is never bootstrapped again: an empty cluster would replace it. A seed that was deleted
+ * before that has another cluster ID, and its node may not know yet that it is deleted.
+ */
 export const oneBootstrap: Always = ({ world, servedAt }) => {
   const uid = world.cluster?.metadata.uid;
   if (uid === undefined || servedAt === undefined) return undefined;
-  const again = world.kubelet.bootstraps.some(({ token, at }) => token.endsWith(uid) && at > servedAt);
+  const isMember = (name: string): boolean => membersOf(world).some((m) => m.metadata.name === name && !isDeleting(m));
+  const again = world.kubelet.bootstraps.some(
+    ({ token, at, group, member }) =>
+      token.endsWith(uid) && at > servedAt && (group === groupOf(world) || isMember(member)),
+  );
   return again ? 'the cluster was bootstrapped a second time' : undefined;
 };
 
@@ -264,7 +271,10 @@ export const noVolumeOfAMember: Always = (scene) => {
 /** With `deletionPolicy: Retain` no volume with data is deleted, unless a user deletes it. */
 export const retainedVolumesAreKept: Always = ({ world, retains, servedAt, deletedByPerson }) => {
   if (!retains || servedAt === undefined) return undefined;
-  const deleted = world.volumes.deleted.find(({ uid, at }) => at > servedAt && !deletedByPerson.has(uid));
+  const group = groupOf(world); // not the volume of a seed that never became the cluster
+  const deleted = world.volumes.deleted.find(
+    (volume) => volume.at > servedAt && volume.group === group && !deletedByPerson.has(volume.uid),
+  );
   return deleted === undefined ? undefined : `PVC ${deleted.uid} is deleted in spite of deletionPolicy: Retain`;
 };
 

@@ -85,6 +85,18 @@ test('a seed without an owner is the seed of its cluster', async () => {
   expect((await observed(world)).seed.is).toBe('ours');
 });
 
+test('the cache lacks the seed of a cluster without an ID: the API server is asked before another one is created', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const [cluster] = world.clusters.all();
+  forget(world, 1);
+  const ref = { namespace: 'ns', name: 'db' };
+  const fields = { status: { clusterID: null, membersNamed: 2 } };
+  putInCache(world.clusters, await world.client.patch(world.clusters.resource, ref, fields, { subresource: 'status' }));
+  await store(world, member(1, {}, cluster?.metadata.uid));
+  expect(namesIn(await observed(world))).toEqual([nameOf(1)]);
+});
+
 test('a cluster whose members the cache lacks is not lost: the API server is asked', async () => {
   const world = modelWorld();
   await runningCluster(world, 2);

@@ -1,6 +1,7 @@
 /**
  * EtcdMembers that the cache lacks. An operator that has just taken over the Lease may not have received what the previous one
- * created: the API server is asked before a voter counts as an unknown member and is removed, and before a cluster counts as lost.
+ * created: the API server is asked before a voter counts as an unknown member and is removed, before a cluster counts as lost, and
+ * before a seed counts as deleted: the next one has another name, so both could be created.
  */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
@@ -19,7 +20,10 @@ export async function listUncachedMembers(
   const listsUnknown =
     etcd.is === 'answers' &&
     etcd.members.some((entry) => entry.name !== '' && !known.some((m) => isEntryOf(entry, m.object)));
-  if (cluster.status?.clusterID === undefined || !(listsUnknown || known.every(hasNoReadableData))) return [];
+  const { clusterID, membersNamed } = cluster.status ?? {};
+  const seedIsMissing = clusterID === undefined && membersNamed !== undefined && known.length === 0;
+  const isDoubtful = clusterID === undefined ? seedIsMissing : listsUnknown || known.every(hasNoReadableData);
+  if (!isDoubtful) return [];
   // Without a selector: a member that has lost its label still has its data.
   const all = await listAll(client, store.resource, { namespace: identity(cluster).namespace, signal });
   const names = known.map(nameOf);

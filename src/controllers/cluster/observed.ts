@@ -102,7 +102,7 @@ export interface ClusterFacts {
   readonly services: { readonly headless: ReadHolding<Service>; readonly client: ReadHolding<Service> };
   /** Read only after the bootstrap: before that there is no quorum to protect. */
   readonly pdb: ReadHolding<PodDisruptionBudget>;
-  /** The EtcdMember that has the name of the seed. */
+  /** The EtcdMember that has the name of the seed, which may belong to another cluster. */
   readonly seed: Holding<EtcdMember>;
   /** Controlled by this cluster or to be adopted by it, sorted by name, including EtcdMembers that are being deleted. */
   readonly members: readonly MemberView[];
@@ -140,12 +140,15 @@ export type Decided = ClusterDecision | undefined;
 export type ClusterUpkeep = Upkeep<OwnLatch, ClusterCall>;
 export type Contributed = ClusterUpkeep | undefined;
 
-/** The seed has the first member number of a cluster. */
-export const SEED = 1;
+/**
+ * The number of the member that bootstraps the cluster. It is recorded before the seed is created, and only a seed that is to be
+ * deleted gets a successor with the next one: the Pod and the PVC of the old seed may keep their names for ever on a dead node.
+ */
+export const seedNumber = ({ status }: EtcdCluster): number => Math.max(status?.membersNamed ?? 0, 1);
 
 export const seedName = (cluster: EtcdCluster): string => {
   const { name, uid } = identity(cluster);
-  return memberName(name, uid, SEED);
+  return memberName(name, uid, seedNumber(cluster));
 };
 
 export const isFormed = (o: ClusterFacts): boolean => o.cluster.status?.clusterID !== undefined;

@@ -2,6 +2,7 @@
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
 import { etcdMembers, QUARANTINE_LABEL } from '../../../src/api/names.ts';
 import { isPodReady } from '../../../src/domain/pod.ts';
+import { hexId } from '../../../src/etcd/ids.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../../src/kube/resources.ts';
 import { type Group, quorum, voters } from '../model/etcd-group.ts';
@@ -13,10 +14,16 @@ const members: Resource<EtcdMember> = etcdMembers;
 export const membersOf = (world: World): readonly EtcdMember[] => world.ground.api.peek(members);
 export const isDeleting = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
 
-/** The etcd cluster of the current EtcdCluster: the latest one that was bootstrapped with its token. */
+/**
+ * The etcd cluster of the current EtcdCluster: the latest one that was bootstrapped with its token. Once an ID is recorded, only of
+ * that ID: a seed that was deleted before may run on an unreachable node, and bootstrap late.
+ */
 export function groupOf(world: World): Group | undefined {
-  const uid = world.cluster?.metadata.uid;
-  return uid === undefined ? undefined : world.kubelet.bootstraps.findLast(({ token }) => token.endsWith(uid))?.group;
+  const { metadata, status } = world.cluster ?? {};
+  if (metadata?.uid === undefined) return undefined;
+  const ours = world.kubelet.bootstraps.filter(({ token }) => token.endsWith(metadata.uid ?? ''));
+  const recorded = ours.findLast(({ group }) => hexId(group.clusterId) === status?.clusterID);
+  return (recorded ?? ours.at(-1))?.group;
 }
 
 export const runsOf = (world: World, group: Group): readonly Run[] =>

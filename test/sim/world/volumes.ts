@@ -3,6 +3,7 @@ import type { PersistentVolumeClaim, Pod } from '../../../src/gen/kube.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../../src/kube/resources.ts';
 import type { ModelNode } from '../model/etcd.ts';
+import type { Group } from '../model/etcd-group.ts';
 import { type Ground, NAMESPACE, refTo } from './ground.ts';
 
 export const persistentVolumes: Resource = {
@@ -34,7 +35,7 @@ export interface Volume {
 export class Volumes {
   readonly all: Volume[] = [];
   /** PVCs that were deleted with the data directory of a member that had voted. */
-  readonly deleted: { readonly uid: string; readonly at: number }[] = [];
+  readonly deleted: { readonly uid: string; readonly group: Group; readonly at: number }[] = [];
   readonly #ground: Ground;
   readonly #local: boolean;
 
@@ -111,7 +112,8 @@ export class Volumes {
     const present = new Set(this.#ground.api.peek(persistentVolumeClaims).map(({ metadata }) => metadata.uid));
     for (const volume of this.all)
       if (volume.claim !== undefined && !volume.destroyed && !present.has(volume.uid)) {
-        if (volume.disk && volume.voted) this.deleted.push({ uid: volume.uid, at: this.#ground.timeline.now });
+        if (volume.disk && volume.voted)
+          this.deleted.push({ uid: volume.uid, group: volume.disk.group, at: this.#ground.timeline.now });
         this.destroy(volume);
       }
   }

@@ -77,7 +77,7 @@ describe('while a Secret cannot be read', () => {
   const issuance: Issuance = { is: 'there', certificates: wanted ? [{ wanted, holding: { is: 'absent' } }] : [] };
   const unformed = (o: Gathered): Gathered => {
     const { clusterID: _, ...status } = o.cluster.status ?? {};
-    return { ...o, cluster: { ...o.cluster, status } };
+    return { ...o, cluster: { ...o.cluster, status: { ...status, membersNamed: 1 } } };
   };
   const keeping = (o: Gathered): Gathered => {
     const status = {

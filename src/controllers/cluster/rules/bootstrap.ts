@@ -22,8 +22,8 @@ import {
   nameOf,
   type Observed,
   readyCondition,
-  SEED,
   seedName,
+  seedNumber,
   unreadableObjects,
   wanted,
 } from '../observed.ts';
@@ -33,10 +33,20 @@ import { serviceSteps } from '../services.ts';
 import { progressDeadline, unapplied } from '../spec-drift.ts';
 import { voterPatch } from '../voters.ts';
 
-/** The EtcdMember with the seed's name, or the seed of the earlier operator, which has a generated name. */
+const isCurrent = (o: Observed, seed: MemberView): boolean => nameOf(seed) === seedName(o.cluster);
+
+/** The seed: of the recorded number, or of an earlier one, or of the earlier operator, which has a generated name. */
 const seedView = (o: Observed): MemberView | undefined =>
-  o.members.find((m) => m.object.metadata.name === seedName(o.cluster)) ??
-  o.members.find((m) => m.object.spec.bootstrap === true);
+  o.members.find((m) => isCurrent(o, m)) ?? o.members.find((m) => m.object.spec.bootstrap === true);
+
+/** The number of the seed that succeeds this one, recorded before this one is deleted. */
+const successor = (o: Observed, seed: MemberView) => ({
+  membersNamed: seedNumber(o.cluster) + (isCurrent(o, seed) ? 1 : 0),
+});
+
+/** Its successor is recorded, but its deletion was refused, or the operator was killed. */
+const isSuperseded = (o: Observed, m: MemberView): boolean =>
+  m.object.spec.bootstrap === true && o.cluster.status?.membersNamed !== undefined && !isCurrent(o, m);
 
 /** Before any Pod that mounts them. */
 export const waitForCredentials = (o: Observed): Decided => {
@@ -45,7 +55,7 @@ export const waitForCredentials = (o: Observed): Decided => {
 };
 
 /**
- * Bootstraps the cluster. The token, the target and the number of the first member are written to the status before any object
+ * Bootstraps the cluster. The token, the target and the number of the seed are written to the status before any object
  * is created, and names are derived from them: after a crash the operator creates the same objects, or gets AlreadyExists.
  */
 export function bootstrap(o: Observed): Decided {
@@ -63,7 +73,7 @@ export function bootstrap(o: Observed): Decided {
     ...(defaults !== undefined && { defaults }),
     ...(!status.observed && { observed: target }), // later edits are adopted by adoptTarget
     ...(status.progressDeadline === undefined && { progressDeadline: progressDeadline(o) }),
-    membersNamed: Math.max(status.membersNamed ?? 0, SEED),
+    membersNamed: seedNumber(o.cluster),
   };
   const seed = seedMember(o.cluster, seedName(o.cluster), target, token);
   return {
@@ -74,14 +84,25 @@ export function bootstrap(o: Observed): Decided {
   };
 }
 
-/** No write was acknowledged before the cluster ID is recorded, so a seed with an outdated spec is deleted and recreated. */
+/**
+ * No write was acknowledged before the cluster ID is recorded, so a seed with an outdated spec is deleted and recreated under
+ * another name. Its etcd may still run on an unreachable node: its cluster ID follows from its name, so it is another cluster.
+ */
 export function rebuildSeed(o: Observed): Decided {
+  if (isFormed(o)) return undefined;
+  const superseded = o.members.find((m) => isNotBeingDeleted(m) && isSuperseded(o, m));
+  if (superseded)
+    return {
+      message: `member ${nameOf(superseded)} is superseded by ${seedName(o.cluster)}: deleting it`,
+      steps: [{ do: 'delete', what: refTo('EtcdMember', superseded.object) }],
+    };
   if (o.credentials.bootstrap.blockedBy) return undefined; // a seed that the operator cannot authenticate to may be healthy
   const seed = seedView(o);
-  if (isFormed(o) || !seed || !isNotBeingDeleted(seed) || o.etcd.is === 'answers') return undefined;
+  if (!seed || !isNotBeingDeleted(seed) || o.etcd.is === 'answers') return undefined;
   if (unapplied(o).length > 0)
     return {
       message: `the spec changed before the cluster was bootstrapped: recreating member ${nameOf(seed)}`,
+      latch: successor(o, seed),
       steps: [{ do: 'delete', what: refTo('EtcdMember', seed.object) }],
     };
   return rebuildDeadSeed(o, seed);
@@ -92,12 +113,18 @@ const repairsOf = ({ cluster }: Observed): number => {
   return repair && repair.generation === cluster.metadata.generation ? repair.count : 0;
 };
 
-/** How long until a seed that does not respond counts as dead; `undefined` while its etcd does not run and there is no failure evidence. */
+const hasNameConflict = (seed: MemberView): boolean => readyCondition(seed.object)?.reason === 'NameConflict';
+
+/**
+ * How long until a seed that does not respond counts as dead; `undefined` while its etcd does not run and there is no failure
+ * evidence. One whose names are taken, by the stuck Pod of a seed that a user deleted for example, never starts.
+ */
 function deadIn(o: Observed, seed: MemberView): number | undefined {
   const started = seed.pod.is === 'present' && !seed.pod.ready ? seed.pod.runningSince : undefined;
   const reason = evidence(seed)?.reason;
-  if (started === undefined && reason === undefined) return undefined;
-  const hasNothing = reason === EVIDENCE.nodeLost || reason === EVIDENCE.volumeLost;
+  const conflict = hasNameConflict(seed);
+  if (started === undefined && reason === undefined && !conflict) return undefined;
+  const hasNothing = conflict || reason === EVIDENCE.nodeLost || reason === EVIDENCE.volumeLost;
   const reads = seed.object.spec.restore !== undefined && !hasNothing;
   const timeoutMs = reads ? SEED_DEAD_AFTER.maxMs : SEED_DEAD_AFTER.firstMs * 2 ** repairsOf(o);
   return Math.max(started ?? 0, createdAt(seed)) + Math.min(SEED_DEAD_AFTER.maxMs, timeoutMs) - o.now;
@@ -105,13 +132,14 @@ function deadIn(o: Observed, seed: MemberView): number | undefined {
 
 function rebuildDeadSeed(o: Observed, seed: MemberView): Decided {
   if ((deadIn(o, seed) ?? 1) > 0) return undefined;
-  const failure = evidence(seed);
-  return replacing(
+  const failure = hasNameConflict(seed) ? readyCondition(seed.object) : evidence(seed);
+  const decision = replacing(
     o,
     seed,
     `member ${nameOf(seed)} never responded${failure ? ` (${failure.reason}: ${failure.message})` : ''}: recreating it from scratch`,
     repairsOf(o) + 1,
   );
+  return { ...decision, latch: { ...decision.latch, ...successor(o, seed) } };
 }
 
 /** Records the cluster ID once the seed responds and is the only member. Not from a seed that is being deleted: its data is deleted with it. */
@@ -141,7 +169,10 @@ export function waitForSeed(o: Observed): Decided {
   if (!seed) return { message: 'waiting for the first member' };
   const name = seed.object.metadata.name;
   if (seed.object.metadata.deletionTimestamp !== undefined)
-    return { message: `waiting for the previous member ${name} to be deleted` };
+    return {
+      message: `waiting for the previous member ${name} to be deleted`,
+      ...(isCurrent(o, seed) && { latch: successor(o, seed) }),
+    };
   if (seed.pod.is === 'absent' || seed.pod.ip === undefined) {
     const requeueAfterMs = deadIn(o, seed); // a Pod on a lost node causes no more events
     return {
