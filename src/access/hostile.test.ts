@@ -32,6 +32,7 @@ function evaluating(of: EtcdCluster, data: Readonly<Record<string, string>>): ()
       look: () => Promise.resolve(undefined),
       mounted: () => NOTHING_MOUNTED,
       graceMs: 0,
+      clockAheadMs: () => 0,
     });
     await credentials.view(of);
     await credentials.sources(of);

@@ -37,6 +37,7 @@ function vault(held: Map<string, Secret>) {
     look,
     mounted: () => NOTHING_MOUNTED,
     graceMs: 120_000,
+    clockAheadMs: (withinMs) => withinMs / 2,
   });
   return { credentials, handshakes, asked, faults, advance: (ms: number) => (now += ms), held };
 }
@@ -92,6 +93,10 @@ test('missing and invalid Secrets are read every ten seconds, and at once after 
   credentials.forget('ns/db');
   await credentials.view(cluster());
   expect(asked.length).toBe(6);
+});
+
+test('a jump of the wall clock does not end the grace period in which clients receive a new CA', () => {
+  expect(vault(new Map()).credentials.around(cluster(), NOW).graceMs).toBe(180_000);
 });
 
 test('Secrets are read again at once after an edit of the spec', async () => {

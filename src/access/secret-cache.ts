@@ -41,6 +41,8 @@ export interface SecretCacheOptions {
   readonly mounted: (cluster: EtcdCluster) => Mounted;
   /** How long the kubelet may take to update a Secret in the Pods that mount it. */
   readonly graceMs: number;
+  /** How far the wall clock has jumped ahead in this time. */
+  readonly clockAheadMs: (withinMs: number) => number;
 }
 
 /** The metric of `expiries`. */
@@ -92,8 +94,9 @@ export class SecretCache {
 
   /** The context to evaluate Secrets that were just read. */
   around(cluster: EtcdCluster, now: number): EvalContext {
-    const { domain, graceMs, mounted } = this.#options;
-    return { now, domain, graceMs, mounted: mounted(cluster) };
+    const { domain, graceMs, clockAheadMs, mounted } = this.#options;
+    // Otherwise a jump would end the grace period, and members would serve certificates that clients do not trust yet.
+    return { now, domain, graceMs: graceMs + clockAheadMs(graceMs), mounted: mounted(cluster) };
   }
 
   /** Reads the Secrets when they are not cached, or have expired. */

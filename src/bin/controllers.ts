@@ -21,6 +21,7 @@ import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts
 import type { AnyStore, Store } from '../kube/store.ts';
 import { sleep } from '../runtime/clock.ts';
 import { Controller, type ControllerOptions, type Reconciler } from '../runtime/controller.ts';
+import { ClockJumps, ObservedStates } from '../runtime/elapsed.ts';
 import type { NamedCall } from '../runtime/plan.ts';
 import type { Priority } from '../runtime/queue.ts';
 import type { Flags } from './flags.ts';
@@ -74,8 +75,14 @@ function controllersOf(ports: Ports) {
   ];
 }
 
-const credentialsFor = (client: Client, stores: Stores, { flags, clock, handshake }: Process): SecretCache =>
+const credentialsFor = (
+  client: Client,
+  stores: Stores,
+  { flags, clock, handshake }: Process,
+  clockAheadMs: (withinMs: number) => number,
+): SecretCache =>
   new SecretCache({
+    clockAheadMs,
     client,
     now: () => clock.now(),
     domain: flags.clusterDomain,
@@ -87,14 +94,19 @@ const credentialsFor = (client: Client, stores: Stores, { flags, clock, handshak
 /** Everything that a reconciler reads from and writes to. */
 function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
   const { flags, clock, keys } = process;
+  const states = new ObservedStates(clock);
+  const jumps = new ClockJumps(clock);
+  const clockAheadMs = (withinMs: number): number => jumps.aheadMs(withinMs);
   return {
     client,
     etcd,
     now: () => clock.now(),
     images: imagesOf(flags),
-    credentials: credentialsFor(client, stores, process),
+    credentials: credentialsFor(client, stores, process, clockAheadMs),
     entropy: keys,
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
+    observedMs: (key: string, state: string | undefined) => states.forMs(key, state),
+    clockAheadMs,
     operatorImage: flags.operatorImage,
     ...stores,
   };

@@ -106,6 +106,8 @@ export const REMOVAL_RETRY_MS = 1_000;
 export const STABLE_AFTER_MS = 60_000;
 /** CrashLoopBackOff waits at most five minutes between two starts; exits further apart are not one crash loop. */
 export const LOOP_WINDOW_MS = 10 * 60_000;
+/** A Node that is deleted may come back at once: users delete it to change its labels or its providerID, and its volumes stay. */
+export const NODE_REGISTERED_WITHIN_MS = 30_000;
 /** How long a kubelet takes to report that a Pod is not ready any more; Kubernetes timestamps have seconds. */
 export const NOT_READY_REPORTED_WITHIN_MS = 5_000;
 

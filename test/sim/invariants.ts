@@ -8,7 +8,7 @@ import { findCondition } from '../../src/domain/conditions.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import { hexId } from '../../src/etcd/ids.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { persistentVolumeClaims } from '../../src/kube/resources.ts';
+import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import {
   authConditionIsTrue,
   authStaysOn,
@@ -39,6 +39,7 @@ import {
   volumeOf,
 } from './world/facts.ts';
 import type { History } from './world/history.ts';
+import { FLAGS } from './world/operator.ts';
 import type { MembershipCall, Write } from './world/operator-ports.ts';
 import type { World } from './world/world.ts';
 
@@ -206,6 +207,22 @@ export const intactDataIsKept: OnWrite = ({ world, usurpedUntil }, { verb, resou
     : undefined;
 };
 
+/** A node may come back: no member is replaced before its node was NotReady for as long as promised, whatever clocks say. */
+export const nodesHaveTheirGrace: OnWrite = ({ world }, { verb, resource, ref }) => {
+  if (verb !== 'delete' || resource.kind !== 'EtcdMember') return undefined;
+  const member = membersOf(world).find(({ metadata }) => metadata.name === ref.name);
+  if (findCondition(member?.status?.conditions, 'Ready')?.reason !== EVIDENCE.nodeLost) return undefined;
+  const volume = world.volumes.all.find(({ claim, destroyed }) => claim === volumeClaimName(ref.name) && !destroyed);
+  const name = world.ground.find(pods, ref.name)?.spec?.nodeName ?? volume?.node;
+  const node = world.nodes.get(name);
+  const since = world.nodes.notReadySince(name);
+  if (!node || node.state === 'gone' || node.outOfService || since === undefined) return undefined;
+  const seconds = Math.ceil((world.ground.timeline.date - since) / 1_000);
+  return seconds >= FLAGS.nodeLostAfterSeconds
+    ? undefined
+    : `EtcdMember ${ref.name} is deleted after its node was NotReady for ${seconds} s`;
+};
+
 /** A member list that is not linearizable may be long outdated: nothing is decided by it. */
 export const listsAreTheQuorums: OnChange = (_scene, { method, args }) =>
   method === 'list' && (args[0] as { readonly linearizable: boolean }).linearizable !== true
@@ -355,6 +372,7 @@ export const BEFORE_WRITE = {
   foreignIsLeftAlone,
   sparedWhenDeleted,
   intactDataIsKept,
+  nodesHaveTheirGrace,
   goneStaysGone,
   ownersExist,
   newPodsAreTrusted,

@@ -17,6 +17,7 @@ export const SCOPE: Scope = {
   actions: [
     'killOperator',
     'freezeOperator',
+    'jumpClock',
     'holdWatch',
     'mergeWatch',
     'breakWatches',

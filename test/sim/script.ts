@@ -15,6 +15,7 @@ const KINDS = [
 const ACTIONS = {
   killOperator: { steps: fc.nat(60) },
   freezeOperator: { ms: fc.integer({ min: 1_000, max: 40_000 }) },
+  jumpClock: { ms: fc.integer({ min: 60_000, max: 1_800_000 }) },
   holdWatch: { kind: fc.constantFrom(...KINDS), ms: fc.integer({ min: 500, max: 30_000 }) },
   mergeWatch: { ms: fc.integer({ min: 1_000, max: 20_000 }) },
   breakWatches: { how: fc.constantFrom('ended' as const, 'gone' as const) },

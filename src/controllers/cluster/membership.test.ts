@@ -386,6 +386,12 @@ describe('the rule that decides', () => {
     // quarantined PVCs
     ['a quarantined PVC is kept for a week', keeping({ days: 6 }), 'steady', []],
     ['a quarantined PVC is deleted after a week', keeping({ days: 7 }), 'expireVolumes', ['delete data-x']],
+    [
+      'a quarantined PVC is kept when the clock of the operator jumps by a week',
+      { ...keeping({ days: 8 }), clockAheadMs: 7 * DAY },
+      'steady',
+      [],
+    ],
     ['a quarantined PVC is being deleted already', keeping({ days: 7, deleting: true }), 'steady', []],
     ['an old PVC that is quarantined since yesterday is kept', keeping({ days: 1, ageDays: 90 }), 'steady', []],
   ])('%s', (_name, observed, rule, steps) => {

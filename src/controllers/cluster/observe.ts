@@ -13,7 +13,7 @@ import {
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { controllerOf, holding, identity, isMemberOf } from '../../domain/ownership.ts';
-import { ASK_TIMEOUT_MS, HASH_TIMEOUT_MS } from '../../domain/timing.ts';
+import { ASK_TIMEOUT_MS, HASH_TIMEOUT_MS, QUARANTINE_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
 import type { Ask } from '../../etcd/call.ts';
 import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
@@ -22,6 +22,7 @@ import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
+import { present } from '../../lib/present.ts';
 import { REFUSED_AGAIN_MS } from '../../runtime/failures.ts';
 import type { Memory } from '../../runtime/plan.ts';
 import { UNHEALTHY_CLUSTER } from './calls.ts';
@@ -42,6 +43,8 @@ export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPort
   /** Indexed by cluster. */
   readonly schedules: Store<EtcdSnapshotSchedule>;
   readonly images: ImagePolicy;
+  /** How far the wall clock has jumped ahead in this time. */
+  readonly clockAheadMs: (withinMs: number) => number;
 }
 
 export async function observe(
@@ -82,6 +85,7 @@ export async function observe(
   const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
   return {
     now: ports.now(),
+    ...present({ clockAheadMs: ports.clockAheadMs(QUARANTINE_MS) || undefined }),
     memory,
     ...refusedSince(memory, ports.now()),
     cluster,

@@ -94,6 +94,8 @@ export const etcdError = ({ etcd }: { readonly etcd: EtcdView }): string | undef
 export interface ClusterFacts {
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** How far the wall clock has jumped ahead since the PVCs in quarantine were put there; absent: it has not. */
+  readonly clockAheadMs?: number;
   /** Steps of earlier reconciles that failed, were refused or had no lasting effect. */
   readonly memory: Memory;
   /** Milliseconds since 1970. Since then every healthy voter has refused a membership change with "unhealthy cluster". */

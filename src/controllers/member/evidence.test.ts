@@ -19,6 +19,11 @@ import { failedStartsOf } from './terminations.ts';
 const MINUTE = 60_000;
 const iso = (msAgo: number): string => new Date(NOW - msAgo).toISOString();
 
+const GONE = { is: 'gone', name: 'n1', observedMs: MINUTE / 2 } as const;
+/** By the clock of the node controller, and by that of this process. */
+const notReady = (ms: number, observedMs = ms) =>
+  ({ is: 'present', name: 'n1', outOfService: false, notReady: { since: NOW - ms, observedMs } }) as const;
+
 /** A joined member that is unreachable. */
 const world = (patch: Partial<Observed> = {}, spec = {}): Observed =>
   running({
@@ -75,22 +80,14 @@ describe('a member will not recover', () => {
       'DataLost',
     ],
     ['the Pod with in-memory data was replaced', world({ pod: ours(aPod({ uid: 'other' })) }, inMemory), 'DataLost'],
-    [
-      'its node is deleted, and its volume was on it',
-      world({ node: { is: 'gone', name: 'n1' }, volumeOnNode: true }),
-      'NodeLost',
-    ],
-    ['its node is deleted, with its in-memory data', world({ node: { is: 'gone', name: 'n1' } }, inMemory), 'NodeLost'],
+    ['its node is deleted, and its volume was on it', world({ node: GONE, volumeOnNode: true }), 'NodeLost'],
+    ['its node is deleted, with its in-memory data', world({ node: { ...GONE, observedMs: 0 } }, inMemory), 'NodeLost'],
     [
       'its node is out of service, and its volume is on it',
       world({ node: { is: 'present', name: 'n1', outOfService: true }, volumeOnNode: true }),
       'NodeLost',
     ],
-    [
-      'its node has been NotReady for ten minutes',
-      world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 10 * MINUTE } }),
-      'NodeLost',
-    ],
+    ['its node has been NotReady for ten minutes', world({ node: notReady(10 * MINUTE) }), 'NodeLost'],
     ['etcd was removed', ended(3, fatal('the member has been permanently removed from the cluster')), 'MemberRemoved'],
     [
       'no space is left',
@@ -131,11 +128,11 @@ describe('a member may still recover', () => {
   test.each<[string, Observed]>([
     ['its Pod is deleted, and its PVC exists', world({ pod: absent })],
     ['it has not joined, and its PVC does not exist yet', world({ member: fresh, volume: absent })],
-    ['its node is deleted, and its volume can be mounted elsewhere', world({ node: { is: 'gone', name: 'n1' } })],
+    ['its node is deleted, and its volume can be mounted elsewhere', world({ node: GONE })],
     [
       'its node is deleted, and its etcd responds all the same',
       world({
-        node: { is: 'gone', name: 'n1' },
+        node: GONE,
         volumeOnNode: true,
         etcd: { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' },
       }),
@@ -203,14 +200,23 @@ describe('a member may still recover', () => {
 
   test('the first exit counts as well, and the message has the configured time', () => {
     expect(evidenceOf(ended(6, 'unknown flag'))?.message).toContain('etcd has exited 6 times');
-    const node = { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - MINUTE } as const;
+    const node = notReady(MINUTE);
     expect(evidenceOf({ ...world({ node }), nodeLostAfterMs: 20_000 })?.message).toBe(
       'node n1 has been NotReady for 20 s',
     );
   });
 
+  test.each<[string, Observed['node'], number]>([
+    ['was deleted, and may register again with its volume', { ...GONE, observedMs: MINUTE / 2 - 1 }, 1],
+    ['is NotReady, and the clock of the operator is ahead', notReady(10 * MINUTE, 9 * MINUTE), MINUTE],
+    ['is NotReady, and the clock of the operator is behind', notReady(9 * MINUTE, 10 * MINUTE), MINUTE],
+  ])('its node %s: it is not replaced yet', (_what, node, leftMs) => {
+    const o = world({ node, volumeOnNode: true });
+    expect([evidenceOf(o)?.leftMs, provenLoss(o)]).toEqual([leftMs, undefined]);
+  });
+
   test('its node has been NotReady for nine minutes: one is left', () => {
-    const o = world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 9 * MINUTE } });
+    const o = world({ node: notReady(9 * MINUTE) });
     expect(evidenceOf(o)).toMatchObject({ reason: 'NodeLost', leftMs: MINUTE });
     expect(provenLoss(o)).toBeUndefined(); // the cluster controller does not act before the grace period is over
   });

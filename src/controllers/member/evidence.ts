@@ -4,7 +4,7 @@ import { DATA_INCONSISTENT, EVIDENCE, type EvidenceReason, STORAGE_ERROR } from 
 import { volumeClaimName } from '../../api/names.ts';
 import { identity } from '../../domain/ownership.ts';
 import { isPodOver } from '../../domain/pod.ts';
-import { LOOP_WINDOW_MS, STABLE_AFTER_MS } from '../../domain/timing.ts';
+import { LOOP_WINDOW_MS, NODE_REGISTERED_WITHIN_MS, STABLE_AFTER_MS } from '../../domain/timing.ts';
 import type { ContainerStatus } from '../../gen/kube.ts';
 import { hasJoined, inMemory, type Observed } from './observed.ts';
 import { etcdContainer, type Finding, failedStartsOf, findingIn, lastLine, lastTermination } from './terminations.ts';
@@ -67,15 +67,19 @@ function lostNode(o: Observed): Evidence | undefined {
   const { node } = o;
   const stuck = inMemory(o) || o.volumeOnNode;
   if (node.is === 'unknown' || o.etcd.is === 'answers') return undefined; // etcd responds: only the kubelet is unreachable
-  if (node.is === 'gone')
-    return stuck ? now(EVIDENCE.nodeLost, `node ${node.name} was deleted, and the data on it is lost`) : undefined;
+  if (node.is === 'gone') {
+    const lost = now(EVIDENCE.nodeLost, `node ${node.name} was deleted, and the data on it is lost`);
+    if (inMemory(o)) return lost;
+    return stuck ? { ...lost, leftMs: NODE_REGISTERED_WITHIN_MS - node.observedMs } : undefined;
+  }
   if (node.outOfService && stuck)
     return now(EVIDENCE.nodeLost, `node ${node.name} is out of service, and the data is on it`);
-  if (node.notReadySince === undefined) return undefined;
+  if (node.notReady === undefined) return undefined;
+  const { since, observedMs } = node.notReady;
   return {
     reason: EVIDENCE.nodeLost,
     message: `node ${node.name} has been NotReady for ${o.nodeLostAfterMs / 1000} s`,
-    leftMs: node.notReadySince + o.nodeLostAfterMs - o.now,
+    leftMs: Math.max(since - o.now, -observedMs) + o.nodeLostAfterMs,
   };
 }
 

@@ -17,6 +17,7 @@ import { volumeClaimName } from '../../api/names.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { PersistentVolume } from '../../gen/kube.ts';
 import { persistentVolumeClaims, persistentVolumes, pods } from '../../kube/resources.ts';
+import { ObservedStates } from '../../runtime/elapsed.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
 import { decide } from './decide.ts';
 import { observe } from './observe.ts';
@@ -192,6 +193,28 @@ test.each([
   await world.client.create(persistentVolumes, volume);
   const o = await look(world);
   expect([o.node.is, o.volumeOnNode]).toEqual(['gone', lost]);
+});
+
+test('a node is observed since this process first saw its state, and from the start when it changes', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  putInCache(world.pods, { ...podOf(1), spec: { nodeName: 'node-1', containers: [] } });
+  let now = 0;
+  const states = new ObservedStates({ monotonic: () => now });
+  const ports = { ...world, observedMs: (key: string, state: string | undefined) => states.forMs(key, state) };
+  const seen = async (status: string | undefined, lastTransitionTime = '2026-01-01T00:00:00Z') => {
+    now += 1_000;
+    const metadata = { name: 'node-1' };
+    const conditions = [{ type: 'Ready', status: status ?? '', lastTransitionTime }];
+    const node = { apiVersion: 'v1', kind: 'Node', metadata, status: { conditions } } as const;
+    ports.nodes.apply('', { type: status === undefined ? 'delete' : 'put', object: node });
+    const o = await look(ports);
+    if (o.node.is === 'gone') return o.node.observedMs;
+    return o.node.is === 'present' ? o.node.notReady?.observedMs : undefined;
+  };
+  expect([await seen('True'), await seen('Unknown'), await seen('Unknown')]).toEqual([undefined, 0, 1_000]);
+  expect(await seen('Unknown', '2026-01-01T00:10:00Z')).toBe(0);
+  expect([await seen(undefined), await seen(undefined), await seen('True')]).toEqual([0, 1_000, undefined]);
 });
 
 describe('a member without a Pod, and the node that was chosen for its PVC', () => {

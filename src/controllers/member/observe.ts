@@ -32,6 +32,8 @@ export interface MemberPorts {
   readonly volumes: Store<PersistentVolumeClaim>;
   readonly nodes: Store<Node>;
   readonly nodeLostAfterMs: number;
+  /** For how long this process has observed the present state of a key. */
+  readonly observedMs: (key: string, state: string | undefined) => number;
 }
 
 export async function observe(
@@ -110,18 +112,20 @@ async function nodeOfVolume(
   const name = claim?.metadata.annotations?.[SELECTED_NODE];
   if (claim === undefined || name === undefined) return { is: 'unknown' };
   const node = await nodeOf(ports, name, signal);
-  const well = node.is === 'present' && !node.outOfService && node.notReadySince === undefined;
+  const well = node.is === 'present' && !node.outOfService && node.notReady === undefined;
   const isThere = well || claim.spec?.volumeName === undefined || (await isOnNode(ports, claim, name, signal));
   return isThere ? node : { is: 'unknown' };
 }
 
 async function nodeOf(ports: MemberPorts, name: string, signal: AbortSignal): Promise<NodeView> {
   const node = await getOrFetch(ports, ports.nodes, { namespace: '', name }, signal);
-  if (!node) return { is: 'gone', name };
+  if (!node) return { is: 'gone', name, observedMs: ports.observedMs(`Node ${name}`, 'deleted') };
   const ready = node.status?.conditions?.find((c) => c.type === 'Ready');
   const outOfService = node.spec?.taints?.some((t) => t.key === OUT_OF_SERVICE) === true;
   const since = ready && ready.status !== 'True' ? ready.lastTransitionTime : undefined;
-  return { is: 'present', name, outOfService, ...(since !== undefined && { notReadySince: Date.parse(since) }) };
+  const observedMs = ports.observedMs(`Node ${name}`, since && `NotReady since ${since}`);
+  const notReady = since !== undefined && { notReady: { since: Date.parse(since), observedMs } };
+  return { is: 'present', name, outOfService, ...notReady };
 }
 
 /** Topology keys that many nodes share. When no node of a zone is left, a new one may be added to it. */

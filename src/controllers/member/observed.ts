@@ -37,13 +37,14 @@ export const isListed = (member: EtcdMember, list: readonly PeerEntry[]): boolea
 /** The node of this member's Pod, or of its volume. */
 export type NodeView =
   | { readonly is: 'unknown' }
-  | { readonly is: 'gone'; readonly name: string }
+  /** `observedMs` here and below: how long this process has observed it. Other clocks are no proof: data is deleted for it. */
+  | { readonly is: 'gone'; readonly name: string; readonly observedMs: number }
   | {
       readonly is: 'present';
       readonly name: string;
       /** A user has tainted it out-of-service: it is shut down and will not write any more. */
       readonly outOfService: boolean;
-      readonly notReadySince?: number;
+      readonly notReady?: { readonly since: number; readonly observedMs: number };
     };
 
 export interface Observed {

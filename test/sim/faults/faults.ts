@@ -62,6 +62,7 @@ export class Faults {
   heal(): void {
     const { world, crashes } = this.#stage;
     const { nodes, watches, etcd } = world;
+    world.ground.timeline.operatorsAheadMs = 0;
     world.apiNetwork.heal();
     world.etcdNetwork.heal();
     watches.heldUntil.clear();

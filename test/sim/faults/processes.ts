@@ -35,6 +35,7 @@ export function holdWatch({ world, scene }: Stage, kind: string, ms: number): bo
 type Kinds =
   | 'killOperator'
   | 'freezeOperator'
+  | 'jumpClock'
   | 'holdWatch'
   | 'mergeWatch'
   | 'breakWatches'
@@ -47,6 +48,10 @@ export const processDeeds: Deeds<Kinds> = {
     return true;
   },
   freezeOperator: (stage, { ms }) => freezeOperator(stage, ms),
+  jumpClock: ({ world }, { ms }) => {
+    world.ground.timeline.operatorsAheadMs += ms;
+    return true;
+  },
   holdWatch: (stage, { kind, ms }) => holdWatch(stage, kind, ms),
   mergeWatch: ({ world }, { ms }) => {
     world.watches.mergeUntil = world.ground.timeline.now + ms;

@@ -1,5 +1,5 @@
 /** Nodes crash, are cut off, come back, are deleted or tainted out-of-service; and what Kubernetes does with their Pods. */
-import type { Pod } from '../../../src/gen/kube.ts';
+import type { Node, Pod } from '../../../src/gen/kube.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { pods } from '../../../src/kube/resources.ts';
 import { type Ground, refTo } from './ground.ts';
@@ -41,6 +41,14 @@ export class Nodes {
   }
   isUp(name: string | undefined): boolean {
     return this.get(name)?.state === 'up';
+  }
+
+  /** By the clock of the node controller. */
+  notReadySince(name: string | undefined): number | undefined {
+    const node = name === undefined ? undefined : this.#ground.find(nodes, name, '');
+    const conditions = (node as Node | undefined)?.status?.conditions;
+    const ready = conditions?.find(({ type }) => type === 'Ready');
+    return ready && ready.status !== 'True' ? Date.parse(ready.lastTransitionTime ?? '') : undefined;
   }
 
   /** The caller stops or isolates the processes. */

@@ -15,7 +15,7 @@ import { createMetrics, type Metrics } from '../../../src/runtime/metrics.ts';
 import type { Ground } from './ground.ts';
 import type { LeaseModel } from './lease.ts';
 
-const FLAGS = parseFlags(['--operator-image=registry.local/operator:v1'], {});
+export const FLAGS = parseFlags(['--operator-image=registry.local/operator:v1'], {});
 /** The same metrics for every process: no test reads them, and new ones for each process would only cost time. */
 const METRICS: Metrics = {
   ...createMetrics(),

@@ -19,6 +19,8 @@ export const EPOCH = Date.parse('2026-01-01T00:00:00Z');
 export class Timeline {
   /** Milliseconds since the start of the world. */
   now = 0;
+  /** How far the wall clock of the machine that runs operators is ahead. */
+  operatorsAheadMs = 0;
   /** How many events have happened. */
   steps = 0;
   readonly #heap: Happening[] = [];
@@ -77,7 +79,7 @@ export class Timeline {
 
   clockOf(owner: object, random: Random): Clock {
     return {
-      now: () => this.date,
+      now: () => this.date + this.operatorsAheadMs,
       monotonic: () => this.now,
       random: () => random.next(),
       after: (ms, call) => this.after(ms, call, owner),

@@ -74,6 +74,7 @@ test('Secrets that could not be read when members were asked count as unread in 
     look: () => Promise.resolve(undefined),
     mounted: () => ({ running: true, complete: true, bundles: { client: [], peer: [] } }),
     graceMs: 1,
+    clockAheadMs: () => 0,
   };
   const credentials = new SecretCache(options);
   let blind = false;

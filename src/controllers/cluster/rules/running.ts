@@ -34,7 +34,7 @@ export const recordVoters = (o: Observed): Contributed => independent('the voter
 
 const leftMs = (o: Observed, pvc: PersistentVolumeClaim): number => {
   const since = pvc.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? pvc.metadata.creationTimestamp ?? '';
-  return (Date.parse(since) || o.now) + QUARANTINE_MS - o.now;
+  return (Date.parse(since) || o.now) + QUARANTINE_MS + (o.clockAheadMs ?? 0) - o.now;
 };
 
 /** Not during an outage: the volume of a removed member may be the last readable copy. */
