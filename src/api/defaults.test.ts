@@ -37,6 +37,10 @@ test('a spec with only the required fields gets the documented defaults', () => 
   });
 });
 
+test('suspending a cluster is no change of its members', () => {
+  expect(targetOf({ version: '3.6.14', suspend: true })).toEqual(targetOf({ version: '3.6.14' }));
+});
+
 test('a cluster of the earlier operator keeps the defaults of that one, which had none', () => {
   expect(targetOf({ version: '3.6.14' }, BASELINE)).toEqual({
     replicas: 3,

@@ -54,7 +54,7 @@ export const defaultsOf = (status: EtcdClusterStatus | undefined): string | unde
 /** The spec with every default filled in: what is latched as the target and copied to new members. */
 export function targetOf(spec: EtcdClusterSpec, status?: EtcdClusterStatus): Target {
   const { replicas, storage, progressDeadlineSeconds: _, tls: _tls, auth: _auth, bootstrap: _b, ...rest } = spec;
-  const { podDisruptionBudget: _budget, deletionPolicy: _policy, ...template } = rest;
+  const { podDisruptionBudget: _budget, deletionPolicy: _policy, suspend: _suspend, ...template } = rest;
   const size = storage?.size ?? DEFAULT_SIZE;
   return {
     ...template,

@@ -32,6 +32,9 @@ export const EtcdClusterSpecSchema = Type.Object(
     auth,
     bootstrap,
     ...templateFields,
+    suspend: optionalFlag(
+      'true: the operator observes this cluster, reports its status, and changes nothing of it: no member is created, replaced, restarted or removed, no certificate renewed, no password changed. Snapshots and their schedules go on. Deleting the EtcdCluster works as usual.',
+    ),
     podDisruptionBudget: optionalObject(
       'The PodDisruptionBudget (PDB) that keeps node drains from costing the quorum.',
       {
@@ -56,6 +59,7 @@ export const etcdClusterKind: Kind = {
     { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
     { name: 'Ready', type: 'integer', jsonPath: '.status.readyMembers' },
     { name: 'Available', type: 'string', jsonPath: '.status.conditions[?(@.type=="Available")].status' },
+    { name: 'Suspend', type: 'boolean', jsonPath: '.spec.suspend', description: 'The operator changes nothing.' },
     { name: 'Leader', type: 'string', jsonPath: '.status.leader', priority: 1 },
     { name: 'Running', type: 'string', jsonPath: '.status.version', priority: 1 },
     {

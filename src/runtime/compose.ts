@@ -98,6 +98,17 @@ export function compose<Status extends object, Call extends NamedCall, Decided e
   };
 }
 
+/** What a plan would change, each as a message; for objects that are only observed. */
+export const changesOf = ({
+  message,
+  latch,
+  steps,
+  contributions = [],
+}: Plan<object, NamedCall>): readonly string[] => [
+  ...(steps.length > 0 || (latch && contributions.length === 0) ? [message] : []),
+  ...contributions.map((row) => row.message),
+];
+
 const tasksOfAll = <Call extends NamedCall>(
   upkeep: readonly Answer<Upkeep<object, Call>>[],
   remembered: Memory,

@@ -16,6 +16,7 @@ import {
 import { forgetCertificates } from './model/etcd-tls.ts';
 import { unrest } from './rest.ts';
 import type { Script } from './script.ts';
+import { suspendedIsNotWritten, suspendedIsOnlyAsked } from './suspend-invariants.ts';
 import { groupOf } from './world/facts.ts';
 import { History } from './world/history.ts';
 import type { MembershipCall, Onlooker, Write } from './world/operator-ports.ts';
@@ -81,7 +82,8 @@ export class Judge implements Onlooker {
     this.#act(nameOf(write));
     const { credentials } = this.scene.world;
     if (credentials && write.resource.kind === 'Secret') credentials.calls++;
-    for (const [name, check] of Object.entries(BEFORE_WRITE)) this.#say(name, check(this.scene, write));
+    for (const [name, check] of Object.entries({ ...BEFORE_WRITE, suspendedIsNotWritten }))
+      this.#say(name, check(this.scene, write));
   }
   after(write: Write, result: KubeObject | undefined): void {
     this.writes.push(nameOf(write));
@@ -92,7 +94,8 @@ export class Judge implements Onlooker {
   asks(call: MembershipCall): void {
     const { credentials } = this.scene.world;
     if (credentials && PASSWORD_CALLS.includes(call.method)) credentials.calls++;
-    for (const [name, check] of Object.entries(ON_QUESTION)) this.#say(name, check(this.scene, call));
+    for (const [name, check] of Object.entries({ ...ON_QUESTION, suspendedIsOnlyAsked }))
+      this.#say(name, check(this.scene, call));
   }
   changes(call: MembershipCall): void {
     this.scene.inFlight.add(call);

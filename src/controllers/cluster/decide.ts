@@ -1,6 +1,7 @@
 /** What to do next for one EtcdCluster, in stages: a Service that is refused must not keep a member from being repaired. */
 
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { isSuspended, resumed } from '../../domain/suspend.ts';
 import { type Answer, allOf, compose, firstOf, waitsForUpkeep } from '../../runtime/compose.ts';
 import type { NamedRule, Plan } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
@@ -34,6 +35,7 @@ import {
   blockedBySpec,
   nameTaken,
   propagateDeletionPolicy,
+  suspended,
 } from './rules/lifecycle.ts';
 import { allMembersLost, noReadableData } from './rules/loss.ts';
 import { pause, pausedBeforeBootstrap, resume } from './rules/pause.ts';
@@ -55,6 +57,7 @@ type Rules = readonly NamedRule<Observed, ClusterDecision>[];
 /** The first answer ends the reconcile, and nothing is created or corrected. The status is still written. */
 export const STOP: Rules = [
   { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is created for a cluster that is being deleted
+  { name: 'suspended', rule: suspended }, // after deletion, which goes on; before any rule that changes something
   { name: 'blocked', rule: blockedBySpec }, // before anything is created: a spec is never met in part
   { name: 'nameTaken', rule: nameTaken }, // before any object of that name is used
 ];
@@ -125,9 +128,12 @@ function answerOf(o: Observed): Answer<ClusterDecision> & { readonly atRest: boo
   return { ...answer, atRest };
 }
 
+const whenResumed = (gathered: Gathered): Pick<Observed, 'whenResumed'> =>
+  isSuspended(gathered.cluster) ? { whenResumed: decide({ ...gathered, cluster: resumed(gathered.cluster) }) } : {};
+
 export function decide(gathered: Gathered): Plan<EtcdClusterStatus, ClusterCall> {
   const facts = credentialsFacts(gathered);
-  const o: Observed = { ...gathered, credentials: stateOf(facts) };
+  const o: Observed = { ...gathered, credentials: stateOf(facts), ...whenResumed(gathered) };
   const stop = firstOf(STOP, o);
   const answer = stop ? { ...stop, atRest: false } : answerOf(o);
   const rows = [...UPKEEP, { name: 'restoreTraffic', rule: restoreTraffic(answer.decision.restarts) }];

@@ -1,6 +1,7 @@
 /** Which Events a new status is worth. */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { changedConditions } from '../../domain/conditions.ts';
+import { SUSPENDED } from '../../domain/suspend.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
 import { ROTATING } from './credentials/state.ts';
 import type { Observed } from './observed.ts';
@@ -26,6 +27,7 @@ const EXPECTED = [
   ROTATING,
   RESTORING,
   RESTORED,
+  SUSPENDED,
 ];
 
 /** One Event per new reason: the three conditions often change to the same one. */

@@ -14,7 +14,7 @@ import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.t
 import type { Report } from '../../domain/quorum.ts';
 import { type ReadHolding, unreadObject } from '../../domain/unread.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
-import type { Decision, Memory, Upkeep } from '../../runtime/plan.ts';
+import type { Decision, Memory, Plan, Upkeep } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
 import type { CredentialsLatch, GatheredCredentials } from './credentials/observed.ts';
 import type { CredentialsState } from './credentials/state.ts';
@@ -125,6 +125,8 @@ export type Gathered = ClusterFacts & GatheredCredentials;
 /** What rules decide on: of credentials only the answer of their chain. */
 export interface Observed extends ClusterFacts {
   readonly credentials: CredentialsState;
+  /** What would be done now if the cluster were not suspended; `undefined` when it is not. */
+  readonly whenResumed?: Plan<EtcdClusterStatus, ClusterCall>;
 }
 
 /** Without the fields that only the credentials chain latches. */

@@ -7,6 +7,7 @@ import type { Blocked } from '../../domain/disruption.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { quorumOf } from '../../domain/quorum.ts';
+import { isSuspended, SUSPENDED } from '../../domain/suspend.ts';
 import { UNREADABLE_RECHECK_MS } from '../../domain/timing.ts';
 import { readFailed } from '../../domain/unread.ts';
 import { iso } from '../../lib/time.ts';
@@ -39,7 +40,14 @@ import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts'
 import { isExhausted } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
 import { restoreConditions } from './restore.ts';
-import { notYet, QUOTA_FITS_VOLUME, quotaConditions, specBlockedBy, unapplied } from './spec-drift.ts';
+import {
+  notYet,
+  progressDeadline,
+  QUOTA_FITS_VOLUME,
+  quotaConditions,
+  specBlockedBy,
+  unapplied,
+} from './spec-drift.ts';
 import { FIELDS_IGNORED, ignoredConditions, issueConditions, KNOWN_ISSUES } from './spec-warnings.ts';
 
 type Condition = Omit<ConditionUpdate, 'type'>;
@@ -55,6 +63,7 @@ const PASSING = [
   KNOWN_ISSUES,
   MANAGED_OBJECTS_IN_SYNC,
   NOT_YET_SUPPORTED,
+  SUSPENDED,
 ];
 
 /** What was decided, as far as the status reports it. */
@@ -72,7 +81,7 @@ export function statusOf(
 ): EtcdClusterStatus {
   const before = o.cluster.status ?? {};
   if (isBeingDeleted(o.cluster)) return before;
-  const latched: EtcdClusterStatus = { ...before, ...latch };
+  const latched: EtcdClusterStatus = { ...before, ...resumedDeadline(o, before), ...latch };
   const s = situation(o, latched, [message, ...stepFailures(o)].join('; '), wantedBy);
   const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
   const reached = arrived && s.unapplied === '' && s.held === undefined && s.credentials.unsecured === undefined;
@@ -89,6 +98,7 @@ export function statusOf(
     ...issueConditions(o),
     ...inSyncConditions(o, tasks),
     ...notYetConditions(notYet(o)),
+    ...(s.suspended ? [{ type: SUSPENDED, ...yes('Suspended', s.message) }] : []),
   ];
   const obsolete = [...PASSING, ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED])];
   return {
@@ -110,6 +120,12 @@ export function statusOf(
   };
 }
 
+/** The time that a change spent suspended does not count: a resumed one has the whole progressDeadlineSeconds again. */
+const resumedDeadline = (o: Observed, before: EtcdClusterStatus): Partial<EtcdClusterStatus> =>
+  before.progressDeadline !== undefined && !isSuspended(o.cluster) && findCondition(before.conditions, SUSPENDED)
+    ? { progressDeadline: progressDeadline(o) }
+    : {};
+
 /** What the conditions Available, Progressing and Degraded are derived from. */
 type Situation = ReturnType<typeof situation>;
 
@@ -118,8 +134,10 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
   const deadline = latched.progressDeadline;
   // Available before: a member that is not ready is then a failure, not a slow start.
   const served = before?.status === 'True' || before?.reason === 'QuorumLost';
+  const suspended = isSuspended(o.cluster);
   return {
     message,
+    suspended,
     formed: latched.clusterID !== undefined,
     ready: o.members.filter(isReadyVoter).length,
     /** The client Service has a ready Pod. */
@@ -135,7 +153,8 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     broken: o.members.some((m) => evidence(m) !== undefined),
     /** The operator has given up replacing a member: a user has to find the cause. */
     exhausted: isExhausted(o),
-    paused: desired(o) === 0 ? pausedMessage(o, message) : undefined,
+    /** While it is suspended, members that run go on: they are not paused. */
+    paused: desired(o) === 0 && !(suspended && running(o)) ? pausedMessage(o, message) : undefined,
     served,
     /** All members may still become ready. */
     starting: !served && o.members.every((m) => isNotBeingDeleted(m) && evidence(m) === undefined),
@@ -143,7 +162,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     taken: conflicts(o).join('; '),
     unapplied: unapplied(o).join(', '),
     inFlight: deadline !== undefined,
-    late: deadline !== undefined && o.now >= Date.parse(deadline),
+    late: !suspended && deadline !== undefined && o.now >= Date.parse(deadline),
     trouble: etcdError(o) !== undefined ? message : (clusterIdMismatch(o) ?? ''),
     /** A membership change that every voter refuses, although all are healthy. */
     refused: refusedStatus(o, wantedBy),
@@ -192,6 +211,7 @@ const isQuorate = (s: Situation): boolean => s.reached && s.serving >= quorumOf(
 function available(s: Situation): Condition {
   if (s.lost) return no(s.lost.reason, s.lost.message);
   if (s.paused !== undefined) return no('Paused', s.paused);
+  if (!s.formed && s.suspended) return no('Suspended', s.message);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed && s.taken !== '') return no('NameConflict', s.message);
   if (!s.formed && s.credentials.locked) return no(s.credentials.locked.reason, s.credentials.locked.message);
@@ -207,6 +227,7 @@ function available(s: Situation): Condition {
 
 function progressing(s: Situation, reached: boolean): Condition {
   if (s.lost) return no(s.lost.reason, s.lost.message);
+  if (s.suspended) return no('Suspended', s.message);
   if (s.taken !== '') return no('NameConflict', s.taken);
   if (s.held) return no(s.held.reason, s.held.message);
   if (s.paused !== undefined && reached) return no('Paused', s.paused);
@@ -238,6 +259,7 @@ function degraded(s: Situation): Condition {
   if (s.lost) return yes(s.lost.reason, s.lost.message);
   if (s.taken !== '') return yes('NameConflict', s.taken);
   if (s.paused !== undefined) return no('Paused', s.paused);
+  if (!s.formed && s.suspended) return no('Suspended', s.message);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed && s.credentials.locked) return yes(s.credentials.locked.reason, s.credentials.locked.message);
   if (!s.formed) return s.late ? yes('BootstrapFailed', s.message) : no('WaitingForSeed', s.message);

@@ -16,7 +16,7 @@ function aWorld(present: EtcdMember = member(1)) {
   return { ...world, news: (): number => enqueued.splice(0).length };
 }
 
-test('a new cluster id and the deletion of the cluster reconcile its members, and other status changes do not', () => {
+test('a new cluster id, a suspension and the deletion of the cluster reconcile its members, and other status changes do not', () => {
   const { clusters, news } = aWorld();
   const { metadata, ...cluster } = aCluster();
   const now = (version: string, change: object, about: object = {}): void =>
@@ -33,9 +33,13 @@ test('a new cluster id and the deletion of the cluster reconcile its members, an
   expect(news()).toBe(1);
   now('4', { status: { readyMembers: 3, clusterID: 'cafe' } });
   expect(news()).toBe(0);
-  now('5', { status: { clusterID: 'cafe' } }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+  now('41', { status: { clusterID: 'cafe' }, spec: { ...cluster.spec, suspend: true } });
+  expect(news(), 'suspended').toBe(1);
+  now('42', { status: { clusterID: 'cafe' } });
+  expect(news(), 'resumed').toBe(1);
+  now('50', { status: { clusterID: 'cafe' } }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
   expect(news()).toBe(1);
-  now('6', { status: { clusterID: 'cafe' } }, { uid: 'another' });
+  now('60', { status: { clusterID: 'cafe' } }, { uid: 'another' });
   expect(news()).toBe(1);
 });
 

@@ -5,6 +5,7 @@ import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, COMPONENT_LABEL, etcdMembers } from '../../api/names.ts';
 import { controllerOf } from '../../domain/ownership.ts';
 import { isPodReady } from '../../domain/pod.ts';
+import { isSuspended } from '../../domain/suspend.ts';
 import type { Node, Pod } from '../../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
@@ -69,6 +70,7 @@ const fate = (cluster: EtcdCluster | undefined) =>
     uid: cluster.metadata.uid,
     deleting: cluster.metadata.deletionTimestamp,
     id: cluster.status?.clusterID,
+    suspended: isSuspended(cluster),
   };
 
 const podKey = (claim: KubeObject): string =>

@@ -18,13 +18,15 @@ import {
   stopOnDataLoss,
   waitForJoinList,
 } from './rules/running.ts';
+import { suspended } from './rules/suspended.ts';
 import { eventsFor, statusOf } from './status.ts';
 
 type Rules = readonly NamedRule<Observed, Decision<EtcdMemberStatus>>[];
 
 /** The first answer ends the reconcile; the status is still written. */
 export const STOP: Rules = [
-  { name: 'release', rule: release }, // first: nothing is created for a member that is being deleted, unless its vote still counts
+  { name: 'suspended', rule: suspended((o) => decide(o)) }, // first: also the finalizer is kept, unless the whole cluster is being deleted
+  { name: 'release', rule: release }, // before anything is created: nothing is created for a member that is being deleted, unless its vote still counts
   { name: 'clusterBeingDeleted', rule: clusterBeingDeleted },
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
   { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could create an empty data directory

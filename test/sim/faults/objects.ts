@@ -14,6 +14,7 @@ import {
 import { controllerOf, isMemberOf } from '../../../src/domain/ownership.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../../src/kube/resources.ts';
+import { SUSPENDED_AT } from '../suspend-invariants.ts';
 import { isDeleting, membersOf } from '../world/facts.ts';
 import { NAMESPACE, refTo } from '../world/ground.ts';
 import type { Run } from '../world/pod-run.ts';
@@ -42,6 +43,21 @@ function edit({ scene, world }: Stage, spec: Partial<EtcdCluster['spec']>): bool
   if (!cluster || isDeleting(cluster)) return false;
   scene.edited ||= 'options' in spec;
   ground.patch(clusters, refTo(cluster), { spec });
+  return true;
+}
+
+/** A user resumes the cluster after this time, or when the faults end. */
+function suspend(stage: Stage, ms: number): boolean {
+  const { world, undo } = stage;
+  const { cluster, ground } = world;
+  if (!cluster || cluster.spec.suspend === true || !edit(stage, { suspend: true })) return false;
+  const annotations = { [SUSPENDED_AT]: String(ground.timeline.now) };
+  ground.patch(clusters, refTo(cluster), { metadata: { annotations } });
+  const resume = (): void => {
+    if (undo.delete(resume)) edit(stage, { suspend: false });
+  };
+  undo.add(resume);
+  ground.timeline.after(ms, resume);
   return true;
 }
 
@@ -105,6 +121,7 @@ type Kinds =
   | 'foreign'
   | 'scale'
   | 'edit'
+  | 'suspend'
   | 'deleteCluster'
   | 'createAgain';
 
@@ -153,6 +170,7 @@ export const objectDeeds: Deeds<Kinds> = {
   foreign: ({ world }, { what }) => makeForeign(world, ...wantedName(world, what)),
   scale: (stage, { replicas }) => edit(stage, { replicas }),
   edit: (stage, { quota }) => edit(stage, { options: { quotaBackendBytes: quota * 1024 * 1024 } }),
+  suspend: (stage, { ms }) => suspend(stage, ms),
   deleteCluster: (stage, { unseenMs }) => {
     if (unseenMs > 0) holdWatch(stage, 'etcdclusters', unseenMs);
     return remove(stage, clusters, stage.world.cluster);

@@ -1,8 +1,10 @@
 /** Rules about the cluster as a whole: deletion, adoption, conflicts, and the target that members are built from. */
 import { etcdClusters } from '../../../api/names.ts';
 import { controllerOf, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
+import { whileSuspended } from '../../../domain/suspend.ts';
 import { FOREIGN_RECHECK_MS } from '../../../domain/timing.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
+import { changesOf } from '../../../runtime/compose.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import {
   type Contributed,
@@ -16,11 +18,19 @@ import {
 } from '../observed.ts';
 import { relabelSteps } from '../services.ts';
 import { progressDeadline, specBlockedBy } from '../spec-drift.ts';
+import { voterSteps } from '../voters.ts';
 
 export const beingDeleted = (o: Observed): Decided =>
   isBeingDeleted(o.cluster)
     ? { message: 'the cluster is being deleted; the garbage collector deletes its objects' }
     : undefined;
+
+/**
+ * The operator observes and reports. Only `isVoter` of its members is still recorded: without it, a member that was just promoted
+ * would be reported as missing.
+ */
+export const suspended = (o: Observed): Decided =>
+  o.whenResumed && { ...whileSuspended(changesOf(o.whenResumed), o.whenResumed), steps: voterSteps(o) };
 
 /**
  * etcd-migrate creates EtcdMembers without an owner reference, and a person can strip it. Without one, the garbage collector
