@@ -135,6 +135,7 @@ export function startControllers(
   signal: AbortSignal,
 ): () => Promise<void> {
   const { clock, log, metrics, parts } = process;
+  const { observeOnly } = process.flags;
   // A member that did not respond may have another Pod now: the reconcile that this event leads to asks it again.
   stores.pods.onChange((before, after) => {
     const { namespace = '', labels } = (after ?? before)?.metadata ?? {};
@@ -143,7 +144,8 @@ export function startControllers(
   });
   const recorder = recorderOf(client, process);
   const caches = [...parts.stores, stores.certificates];
-  const options = { client, recorder, resources: resourcesOf(caches), clock, log, metrics, stores: caches, signal };
+  const resources = resourcesOf(caches);
+  const options = { client, recorder, resources, clock, log, metrics, stores: caches, signal, observeOnly };
   const ports = portsOf(client, etcd, stores, process);
   parts.controllers = controllersOf(ports).map((start) => start(options));
   countSnapshots(metrics.registry, stores.snapshots);

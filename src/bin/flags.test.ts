@@ -16,6 +16,7 @@ test('without flags the defaults are those of earlier operators', () => {
     metricsBindAddress: ':8080',
     healthProbeBindAddress: ':8081',
     leaderElect: false,
+    observeOnly: false,
     clusterDomain: 'cluster.local',
     operatorImage: '',
     etcdImageRepository: 'quay.io/coreos/etcd',
@@ -36,6 +37,14 @@ test.each([
   [['-leader-elect=true', '--metrics-bind-address=:9090'], true],
 ])('%j is read as a Go program reads it', (args, leaderElect) => {
   expect(parseFlags(args, {})).toMatchObject({ leaderElect, metricsBindAddress: ':9090' });
+});
+
+test('--observe-only is a flag without a value', () => {
+  expect(parseFlags(['--observe-only'], {}).observeOnly).toBe(true);
+  expect(parseFlags(['--observe-only=false', '--leader-elect'], {})).toMatchObject({
+    observeOnly: false,
+    leaderElect: true,
+  });
 });
 
 test('environment variables are used where no flag is set', () => {
@@ -61,6 +70,7 @@ test.each([
   [['--zap-devel'], "error: unknown option '--zap-devel'"],
   [['run'], 'too many arguments'],
   [['--leader-elect=maybe'], '--leader-elect must be true or false'],
+  [['--observe-only=maybe'], '--observe-only must be true or false'],
   [['--kubeconfig'], 'argument missing'],
   [['--operator-image=controller:latest'], 'placeholder'],
 ])('%j is refused with a message and exit code 2', (args, message) => {

@@ -15,11 +15,13 @@ export class Usage extends Error {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-const bool = (value: string): boolean => {
-  if (['true', '1', 't', 'TRUE', 'True'].includes(value)) return true;
-  if (['false', '0', 'f', 'FALSE', 'False'].includes(value)) return false;
-  throw new Usage(`--leader-elect must be true or false, not ${JSON.stringify(value)}`, 2);
-};
+const boolFor =
+  (flag: string) =>
+  (value: string): boolean => {
+    if (['true', '1', 't', 'TRUE', 'True'].includes(value)) return true;
+    if (['false', '0', 'f', 'FALSE', 'False'].includes(value)) return false;
+    throw new Usage(`${flag} must be true or false, not ${JSON.stringify(value)}`, 2);
+  };
 
 const secondsFor =
   (flag: string) =>
@@ -35,8 +37,9 @@ const GRACE_SECONDS = '120';
 /** Go programs accept one dash as well as two. */
 const twoDashes = (arg: string): string => (/^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg);
 
+const BOOLEANS = ['--leader-elect', '--observe-only'];
 /** `--leader-elect` alone is true; a value needs the equals sign, so that it never swallows the next flag. */
-const bareBoolean = (arg: string): string => (arg === '--leader-elect' ? '--leader-elect=true' : arg);
+const bareBoolean = (arg: string): string => (BOOLEANS.includes(arg) ? `${arg}=true` : arg);
 
 const list = (value: string): readonly string[] =>
   value
@@ -52,7 +55,18 @@ function command(output: string[]): Command {
     .allowExcessArguments(false)
     .option('--metrics-bind-address <address>', 'address of /metrics; 0 turns it off', ':8080')
     .option('--health-probe-bind-address <address>', 'address of /healthz and /readyz; 0 turns it off', ':8081')
-    .option('--leader-elect <bool>', 'act only while holding the Lease (leader election)', bool, false)
+    .option(
+      '--leader-elect <bool>',
+      'act only while holding the Lease (leader election)',
+      boolFor('--leader-elect'),
+      false,
+    )
+    .option(
+      '--observe-only <bool>',
+      'change nothing: log and count what would be done. Needs no Lease, and can run beside another operator',
+      boolFor('--observe-only'),
+      false,
+    )
     .option(
       '--cluster-domain <domain>',
       'DNS domain of the Kubernetes cluster, for certificates; default: that of this Pod, else cluster.local',
@@ -105,6 +119,7 @@ export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
     metricsBindAddress: options['metricsBindAddress'] ?? '',
     healthProbeBindAddress: options['healthProbeBindAddress'] ?? '',
     leaderElect: program.opts<{ leaderElect: boolean }>().leaderElect,
+    observeOnly: program.opts<{ observeOnly: boolean }>().observeOnly,
     clusterDomain: options['clusterDomain'] || domainIn(resolvConf),
     operatorImage: image,
     etcdImageRepository: options['etcdImageRepository'] || env['ETCD_IMAGE_REPOSITORY'] || 'quay.io/coreos/etcd',

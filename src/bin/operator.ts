@@ -9,7 +9,7 @@ import { EtcdClient } from '../etcd/client.ts';
 import { guarded } from '../etcd/guarded.ts';
 import { servedFingerprint } from '../etcd/handshake.ts';
 import { etcdMetrics } from '../etcd/metrics.ts';
-import { HttpClient } from '../kube/http-client.ts';
+import { type Fence, HttpClient } from '../kube/http-client.ts';
 import { identityFromKubeconfig, identityFromPod, readOwnNamespace } from '../kube/kubeconfig.ts';
 import { Leadership } from '../kube/lease.ts';
 import { type CallReport, Transport } from '../kube/transport.ts';
@@ -25,7 +25,7 @@ import { type Flags, parseFlags, Usage } from './flags.ts';
 import { type Parts, type Process, type Stores, startStores } from './stores.ts';
 
 async function leadership(client: HttpClient, { flags, log, identity }: Process): Promise<Leadership | undefined> {
-  if (!flags.leaderElect) return undefined;
+  if (!flags.leaderElect || flags.observeOnly) return undefined;
   const namespace = flags.namespace ?? (await readOwnNamespace());
   if (namespace === undefined) throw new Usage('--leader-elect needs a namespace: set POD_NAMESPACE or --namespace', 2);
   return new Leadership({
@@ -39,20 +39,24 @@ async function leadership(client: HttpClient, { flags, log, identity }: Process)
   });
 }
 
+/** Refuses every write and every change of etcd, also one that no plan has. */
+const CLOSED: Fence = { open: () => false, remainingMs: () => 0 };
+
 /** Leads until the process is stopped (0) or loses the Lease (1). */
 async function lead(client: HttpClient, stores: Stores, process: Process): Promise<number> {
-  const { log, metrics, signal } = process;
+  const { flags, log, metrics, signal } = process;
   const lease = await leadership(client, process);
   if (lease) {
     log.info('waiting for the lease');
     await lease.acquire(signal);
   }
-  metrics.leader.set(1);
-  log.info('acting');
+  metrics.leader.set(flags.observeOnly ? 0 : 1);
+  log.info(flags.observeOnly ? 'observing only: nothing is changed' : 'acting');
   const stopActing = new AbortController();
   const acting = AbortSignal.any([signal, stopActing.signal]);
   const etcd = connectEtcd(metrics);
-  const ports = lease ? ([client.guardedBy(lease), guarded(etcd, lease.open)] as const) : ([client, etcd] as const);
+  const fence = flags.observeOnly ? CLOSED : lease;
+  const ports = fence ? ([client.guardedBy(fence), guarded(etcd, fence.open)] as const) : ([client, etcd] as const);
   const stopControllers = startControllers(...ports, stores, process, acting);
   const end = await (lease?.keep(signal) ?? untilAborted(signal));
   stopActing.abort();
@@ -105,7 +109,10 @@ async function servePages({ flags, metrics, heartbeat, parts }: Process): Promis
         deadWatches: parts.deadWatches,
         oldestReconcileMs: Math.max(0, ...parts.controllers.map((c) => c.oldestReconcileMs)),
       }),
-    '/readyz': () => ready({ unsynced: unsynced(), missing: missing(), sinceResponseMs: heartbeat.sinceResponseMs }),
+    '/readyz': () => {
+      const { sinceResponseMs } = heartbeat;
+      return ready({ unsynced: unsynced(), missing: missing(), sinceResponseMs, observeOnly: flags.observeOnly });
+    },
   };
   const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
   const servers = await Promise.all([
@@ -141,7 +148,7 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   const closePages = await servePages(self);
   void heartbeat.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);
   try {
-    await whenSynced(parts.stores, clock, signal);
+    await whenSynced(parts.stores, clock, signal, flags.observeOnly);
     return await lead(client, stores, self);
   } catch (error) {
     if (signal.aborted) return 0;

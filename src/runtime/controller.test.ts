@@ -39,6 +39,7 @@ function aController(
   isMinor?: (before: Status, after: Status) => boolean,
   now = (): number => systemClock.now(),
   speed = 1,
+  observeOnly = false,
 ) {
   const server = new ModelApiServer(
     admit ? { admit: (resource, object) => (resource.kind === 'Part' ? admit() : object) } : {},
@@ -78,6 +79,7 @@ function aController(
     ...(isMinor && { isMinor }),
   };
   const notes: string[] = [];
+  const metrics = createMetrics();
   const controller = new Controller(reconciler, {
     client: server,
     recorder: { record: (_resource, _object, { note }) => void notes.push(note) },
@@ -92,12 +94,13 @@ function aController(
       after: (ms, call) => systemClock.after(ms / speed, call),
     },
     log: createLogger('silent'),
-    metrics: createMetrics(),
+    metrics,
     stores: Object.values(stores),
     signal: stop.signal,
+    observeOnly,
   });
   stores.things.onChange((before, after) => controller.enqueue(`n/${(after ?? before)?.metadata.name}`));
-  return { server, observed, stores, controller, notes, stop: () => stop.abort() };
+  return { server, observed, stores, controller, notes, metrics, stop: () => stop.abort() };
 }
 const aThing = (name = 'a'): Thing => ({ metadata: { name, namespace: 'n' } });
 const aPart = (name: string) => ({
@@ -347,5 +350,42 @@ test('many objects are reconciled concurrently, and a deleted one leaves the que
   await server.delete(things, { namespace: 'n', name: 't0' }, { uid: deleted?.thing.metadata.uid ?? '' });
   await until('an end of all reconciles', () => controller.depth === 0 && controller.oldestReconcileMs === 0);
   await controller.stop();
+  stop();
+});
+
+test('with observeOnly nothing is written, not even the status, and a plan that would change something counts once', async () => {
+  const { server, observed, notes, metrics, stop } = aController(
+    ({ thing }) =>
+      plan(
+        thing.metadata.labels?.['calm'] === 'true'
+          ? { rule: 'steady' }
+          : {
+              rule: 'grow',
+              latch: { token: 't' },
+              steps: [{ do: 'create', object: aPart('part') }],
+              status: { message: 'm' },
+              events: [{ type: 'Normal', reason: 'Growing', note: 'n' }],
+            },
+      ),
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    1,
+    true,
+  );
+  const a = { namespace: 'n', name: 'a' };
+  await server.create(things, aThing());
+  await until('the first reconcile', () => observed.length === 1);
+  const touched = await server.patch(things, a, { metadata: { labels: { touched: 'true' } } });
+  await until('the second', () => observed.length === 2);
+  await settle();
+  expect((await server.get(things, a))?.metadata.resourceVersion).toBe(touched.metadata.resourceVersion);
+  expect([await server.get(parts, { namespace: 'n', name: 'part' }), notes]).toEqual([undefined, []]);
+  await server.patch(things, a, { metadata: { labels: { calm: 'true' } } });
+  await until('the third', () => observed.length === 3);
+  await settle();
+  const { values } = await metrics.observedPlans.get();
+  expect(values.map(({ labels, value }) => [labels.rule, value])).toEqual([['grow', 1]]);
   stop();
 });

@@ -4,6 +4,7 @@ import { isAtLeast, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import { deadline } from './clock.ts';
+import { changesOf } from './compose.ts';
 import { type Executed, type ExecuteOptions, execute, isStale, type Subject, type Write } from './execute.ts';
 import { Failures } from './failures.ts';
 import type { Logger } from './log.ts';
@@ -40,6 +41,8 @@ export interface ControllerOptions
   readonly metrics: Metrics;
   /** The caches that a reconcile reads from. */
   readonly stores: readonly AnyStore[];
+  /** Plans are logged and counted, and not executed. */
+  readonly observeOnly?: boolean;
 }
 
 export const RECONCILE_DEADLINE_MS = 30_000;
@@ -55,6 +58,8 @@ const UPKEEP_BARRIER_MS = 500;
  * of its members, so it is at most twice as old. Creating three members takes 5 to 16 s and reports ten messages meanwhile.
  */
 const COALESCE_MS = 10_000;
+/** With `observeOnly`, nothing comes of a plan: polled more often, the same one would be decided again and again. */
+const OBSERVE_ONLY_MS = 30_000;
 
 /** What a reconcile wrote to one kind. */
 interface Footprint {
@@ -132,7 +137,8 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
       if (observed === undefined) return this.#removeKey(key);
       const decided = this.#reconciler.decide(observed);
       rule = decided.rule;
-      this.#logDecision(key, decided);
+      const isNew = this.#logDecision(key, decided);
+      if (this.#options.observeOnly) return this.#onlyCount(decided, isNew);
       const heldMs = this.#failures.heldForMs(key, decided);
       const plan = heldMs > 0 ? withoutSteps(decided, this.#reconciler.subject(observed).status) : decided;
       const executed = await this.#execute(key, plan, observed, limit);
@@ -235,17 +241,26 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
     this.#reconciler.forget?.(key);
   }
 
-  /** Logs a decision at info once, not with every reconcile that makes the same decision. */
-  #logDecision(key: string, plan: Plan<Status, Call>): void {
+  #onlyCount(plan: Plan<Status, Call>, isNew: boolean): number {
+    const { name: controller } = this;
+    if (isNew && changesOf(plan).length > 0) this.#options.metrics.observedPlans.inc({ controller, rule: plan.rule });
+    return Math.max(plan.requeueAfterMs ?? 0, OBSERVE_ONLY_MS);
+  }
+
+  /** Logs a decision at info once, not with every reconcile that makes the same decision. Returns whether it is another one. */
+  #logDecision(key: string, plan: Plan<Status, Call>): boolean {
     const also = (plan.contributions ?? []).map(({ row, message }) => `${row}: ${message}`);
     const text = [`${plan.rule}: ${plan.message}`, ...also].join('; ');
-    const level = this.#lastRule.get(key) === text ? 'debug' : 'info';
+    const isNew = this.#lastRule.get(key) !== text;
+    const level = isNew ? 'info' : 'debug';
     this.#lastRule.set(key, text);
     const due = (plan.upkeep ?? []).filter((task) => !task.deferred);
     const steps = [...plan.steps, ...due.flatMap((task) => task.steps)].map((s) => `${s.do} ${stepTarget(s)}`);
-    const { rule, message } = plan;
-    const details = { controller: this.name, key, rule, message, ...(also.length > 0 && { also }), steps };
-    this.#options.log[level](details, rule);
+    const { rule, message, latch } = plan;
+    const latches = latch && { latch: Object.keys(latch) };
+    const details = { controller: this.name, key, rule, message, ...(also.length > 0 && { also }), ...latches, steps };
+    this.#options.log[level](details, this.#options.observeOnly ? `observe only, not executed: ${rule}` : rule);
+    return isNew;
   }
 
   #logUpkeep(key: string, { upkeep }: Executed<Call>): void {

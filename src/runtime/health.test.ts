@@ -19,6 +19,12 @@ test.each([
 test.each([
   ['all is well', { unsynced: [], missing: [], sinceResponseMs: 0 }, 200, 'ok'],
   [
+    'all is well, and nothing is changed: a CRD may be missing',
+    { unsynced: [], missing: ['things.example.com'], sinceResponseMs: 0, observeOnly: true },
+    200,
+    'ok, observe only: this operator changes nothing',
+  ],
+  [
     'two caches are not synced',
     { unsynced: ['Pod', 'Service'], missing: [], sinceResponseMs: 0 },
     503,

@@ -19,14 +19,16 @@ export interface Readiness {
   readonly missing: readonly string[];
   /** How long ago the API server last responded. */
   readonly sinceResponseMs: number;
+  /** The process runs with `--observe-only`. */
+  readonly observeOnly?: boolean;
 }
 
 /** Ten times the deadline of a reconcile: it ignores its abort signal, and its object would never be reconciled again. */
 export const STUCK_MS = 300_000;
 export const UNREACHABLE_MS = 90_000;
 
-const probeResult = (trouble: readonly string[]): ProbeResult =>
-  trouble.length === 0 ? { code: 200, text: 'ok\n' } : { code: 503, text: `${trouble.join('\n')}\n` };
+const probeResult = (trouble: readonly string[], ok = 'ok'): ProbeResult =>
+  trouble.length === 0 ? { code: 200, text: `${ok}\n` } : { code: 503, text: `${trouble.join('\n')}\n` };
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
@@ -40,11 +42,15 @@ export const alive = ({ deadWatches, oldestReconcileMs }: Life): ProbeResult =>
 export const missingCRD = (name: string): string =>
   `the CustomResourceDefinition ${name} is not installed: install the CRDs of the chart (crds.enabled=true). The operator continues by itself once it is installed`;
 
-export const ready = ({ unsynced, missing, sinceResponseMs }: Readiness): ProbeResult =>
-  probeResult([
-    ...missing.map(missingCRD),
-    ...unsynced.map((kind) => `the cache of ${kind} is not synced yet`),
-    ...(sinceResponseMs > UNREACHABLE_MS
-      ? [`the API server has been unreachable for ${seconds(sinceResponseMs)}`]
-      : []),
-  ]);
+/** With observeOnly, a CRD may be missing: the other operator has not all of them. */
+export const ready = ({ unsynced, missing, sinceResponseMs, observeOnly = false }: Readiness): ProbeResult =>
+  probeResult(
+    [
+      ...(observeOnly ? [] : missing.map(missingCRD)),
+      ...unsynced.map((kind) => `the cache of ${kind} is not synced yet`),
+      ...(sinceResponseMs > UNREACHABLE_MS
+        ? [`the API server has been unreachable for ${seconds(sinceResponseMs)}`]
+        : []),
+    ],
+    observeOnly ? 'ok, observe only: this operator changes nothing' : 'ok',
+  );

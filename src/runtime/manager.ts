@@ -47,9 +47,14 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
     }).catch((error: unknown) => options.onDead(kind, error));
 }
 
-/** Resolves when every cache has received its first list. */
-export async function whenSynced(stores: readonly AnyStore[], clock: Clock, signal: AbortSignal): Promise<void> {
-  while (!stores.every((s) => s.synced)) {
+/** Resolves when every cache has received its first list; `unlessMissing`: those whose CRD is not installed are not waited for. */
+export async function whenSynced(
+  stores: readonly AnyStore[],
+  clock: Clock,
+  signal: AbortSignal,
+  unlessMissing = false,
+): Promise<void> {
+  while (!stores.every((s) => s.synced || (unlessMissing && s.missing))) {
     await sleep(clock, 20, signal);
     signal.throwIfAborted();
   }

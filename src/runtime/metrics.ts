@@ -34,6 +34,11 @@ export function createMetrics() {
       'Reconciles of one object, by controller, by the rule that decided and by result.',
       ['controller', 'rule', 'result'],
     ),
+    observedPlans: counter(
+      'etcd_operator_observe_only_plans_total',
+      'With --observe-only: plans that would have changed something, by controller and rule. A plan that stays the same counts once.',
+      ['controller', 'rule'],
+    ),
     reconcileSeconds: histogram('etcd_operator_reconcile_duration_seconds', 'Duration of reconciles.', ['controller']),
     writes: counter('etcd_operator_writes_total', 'Writes to the API server.', ['controller', 'kind', 'verb']),
     queueSeconds: histogram(

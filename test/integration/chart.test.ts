@@ -80,6 +80,22 @@ describe('the names that "helm upgrade" from the Go operator relies on', () => {
     ]);
   });
 
+  test('a release that only observes may only read, needs no Lease, and refuses nothing', async () => {
+    const objects = await render('manager.observeOnly=true', 'crds.enabled=false', 'kubeRbacProxy.enabled=false');
+    expect(names(objects)).toEqual([
+      'ClusterRole etcd-operator-manager-role',
+      'ClusterRoleBinding etcd-operator-manager-rolebinding',
+      'Deployment etcd-operator',
+      'ServiceAccount etcd-operator',
+    ]);
+    const reads = ['get', 'list', 'watch'];
+    const readable = rbac.map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => reads.includes(verb)) }));
+    const role = find<Rendered>(objects, 'ClusterRole', 'etcd-operator-manager-role');
+    expect(role?.rules).toEqual(readable.filter(({ verbs }) => verbs.length > 0));
+    expect(containers(objects)[0]?.args).toContain('--observe-only');
+    expect(containers(objects)[0]?.args).not.toContain('--leader-elect');
+  });
+
   test.each([
     ['one', 'etcd-operator', [], 'etcd-operator'],
     ['another', 'tenant', [], 'tenant-etcd-operator'],
