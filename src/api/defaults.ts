@@ -4,6 +4,7 @@ import { DEFAULT_REPLICAS, type EtcdClusterSpec } from './etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from './etcd-cluster-status.ts';
 import type { EtcdOptions } from './options.ts';
 import { DEFAULT_SIZE } from './storage.ts';
+import { TEMPLATE_FIELDS } from './template.ts';
 
 /** The set of defaults for new clusters. Another set gets another name: a running cluster keeps the defaults that it was created with. */
 export const DEFAULTS = '1';
@@ -50,6 +51,13 @@ function optionsFor(stated: EtcdOptions, size: string | number): EtcdOptions {
  */
 export const defaultsOf = (status: EtcdClusterStatus | undefined): string | undefined =>
   status?.defaults ?? (status?.clusterID === undefined && status?.clusterToken === undefined ? DEFAULTS : undefined);
+
+/** The spec that has this target. What is no part of a target, such as TLS, stays as it is. */
+export function specOf(target: Target, spec: EtcdClusterSpec): EtcdClusterSpec {
+  const fields: readonly string[] = ['replicas', ...TEMPLATE_FIELDS];
+  const others = Object.entries(spec).filter(([field]) => !fields.includes(field));
+  return { ...Object.fromEntries(others), ...target };
+}
 
 /** The spec with every default filled in: what is latched as the target and copied to new members. */
 export function targetOf(spec: EtcdClusterSpec, status?: EtcdClusterStatus): Target {

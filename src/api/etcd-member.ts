@@ -63,6 +63,9 @@ export const EtcdMemberStatusSchema = Type.Object({
   replicas: Type.Optional(Type.Integer({ format: 'int32' })),
   selector: Type.Optional(Type.String()),
   version: optionalText('The version that etcd itself reports.'),
+  image: optionalText(
+    'The image that etcd joined with, where the spec names a repository. The member keeps it when the administrator does not allow it any more.',
+  ),
   failedStarts: optionalObject('Starts of etcd in a row that ended before it was serving. Absent once it is serving.', {
     reason: Type.String({ description: 'What the last failed start reported about the data directory.' }),
     count: Type.Integer({ description: 'Number of failed starts in a row with the same reason.' }),

@@ -20,6 +20,7 @@ import {
   rootPasswordIsKnown,
 } from './credential-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
+import { blockedEditsAreNotApplied } from './spec-invariants.ts';
 import {
   availableIsTrue,
   leaderIsOrWas,
@@ -374,6 +375,7 @@ export const BEFORE_WRITE = {
   intactDataIsKept,
   nodesHaveTheirGrace,
   goneStaysGone,
+  blockedEditsAreNotApplied,
   ownersExist,
   newPodsAreTrusted,
   mountedBundlesAreKept,

@@ -67,6 +67,8 @@ const ACTIONS = {
   scale: { replicas: fc.constantFrom(0, 1, 1, 2, 3, 3, 3, 4, 5) },
   edit: { quota: fc.integer({ min: 100, max: 300 }) },
   suspend: { ms: fc.oneof(fc.integer({ min: 1_000, max: 60_000 }), fc.integer({ min: 60_000, max: 900_000 })) },
+  /** With an image that the administrator does not allow. */
+  editForbidden: { replicas: fc.constantFrom(0, 1, 3, 5) },
   /** The operator may observe the deletion late. */
   deleteCluster: { unseenMs: fc.constantFrom(0, 0, 10_000, 30_000) },
   createAgain: {},

@@ -47,6 +47,7 @@ import { restart, restoreTraffic } from './rules/restart.ts';
 import { expireVolumes, otherClusterId, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { correctServices, relabel } from './rules/services.ts';
 import { deleteRemovedMember, removeLeaving, removeOrphanMember, shrink } from './rules/shrink.ts';
+import { withApplicableSpec } from './spec-drift.ts';
 import { requeueMs, statusOf } from './status.ts';
 
 /** Membership changes that etcd checks by the connections between its members. */
@@ -132,8 +133,9 @@ const whenResumed = (gathered: Gathered): Pick<Observed, 'whenResumed'> =>
   isSuspended(gathered.cluster) ? { whenResumed: decide({ ...gathered, cluster: resumed(gathered.cluster) }) } : {};
 
 export function decide(gathered: Gathered): Plan<EtcdClusterStatus, ClusterCall> {
-  const facts = credentialsFacts(gathered);
-  const o: Observed = { ...gathered, credentials: stateOf(facts), ...whenResumed(gathered) };
+  const applicable = withApplicableSpec(gathered);
+  const facts = credentialsFacts(applicable);
+  const o: Observed = { ...applicable, credentials: stateOf(facts), ...whenResumed(gathered) };
   const stop = firstOf(STOP, o);
   const answer = stop ? { ...stop, atRest: false } : answerOf(o);
   const rows = [...UPKEEP, { name: 'restoreTraffic', rule: restoreTraffic(answer.decision.restarts) }];

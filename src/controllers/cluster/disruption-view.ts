@@ -1,5 +1,4 @@
 /** What the disruption check of `domain/disruption.ts` needs to know, from the observed state. */
-import { isAllowed } from '../../api/security.ts';
 import {
   type Blocked,
   blockedBy as check,
@@ -7,6 +6,7 @@ import {
   type JoinerView,
   type QuorumView,
 } from '../../domain/disruption.ts';
+import { podBlockedBy } from '../../domain/member-pod.ts';
 import {
   createdAt,
   desired,
@@ -24,7 +24,6 @@ import {
 } from './observed.ts';
 import { isCorrupt, isHealthy, leaderOf, learnersOf, votersOf } from './quorum.ts';
 import { replacementBackOff } from './replacement-back-off.ts';
-import { specBlockedBy } from './spec-drift.ts';
 
 type Facts = Omit<JoinerView, 'id' | 'neverStartedForMs'>;
 
@@ -39,13 +38,6 @@ const withoutObject = (entry: EtcdMemberEntry): Facts => ({
   data: 'missing',
   policyRecorded: true,
 });
-
-function podBlockedBy(o: Observed, m: MemberView): string | undefined {
-  const repository = m.object.spec.image?.repository;
-  return repository !== undefined && !isAllowed(o.images, repository)
-    ? `its Pod could not be recreated: image ${repository} is not allowed`
-    : specBlockedBy(o)?.message;
-}
 
 /** Members carry the deletionPolicy for their PVCs: an EtcdMember that is deleted before it has it loses its PVC. */
 export const isPolicyRecorded = (o: Observed, m: MemberView): boolean =>
@@ -62,7 +54,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     data: isInMemory(m) ? 'memory' : (m.pvc ?? 'missing'),
     policyRecorded: isPolicyRecorded(o, m),
     mountBlockedBy: o.credentials.recreate.blockedBy,
-    podBlockedBy: podBlockedBy(o, m),
+    podBlockedBy: podBlockedBy(m.object, o.images)?.message,
     backOff: replacementBackOff(o, m),
   };
 }

@@ -9,6 +9,7 @@ import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { clientServiceName, type EtcdPortName, headlessServiceName, memberName, pdbName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { findCondition } from '../../domain/conditions.ts';
+import type { Blocked } from '../../domain/disruption.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import type { Report } from '../../domain/quorum.ts';
@@ -127,6 +128,8 @@ export interface Observed extends ClusterFacts {
   readonly credentials: CredentialsState;
   /** What would be done now if the cluster were not suspended; `undefined` when it is not. */
   readonly whenResumed?: Plan<EtcdClusterStatus, ClusterCall>;
+  /** Why the spec of the user is not applied: `cluster.spec` is the recorded target instead. */
+  readonly specBlockedBy?: Blocked;
 }
 
 /** Without the fields that only the credentials chain latches. */

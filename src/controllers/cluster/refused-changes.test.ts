@@ -178,7 +178,11 @@ describe('the member that is restarted', () => {
       })),
       [outOfService(3)],
     ],
-    ['is none while the spec is blocked', blocked(refused([up, up, up])), adds],
+    [
+      'is the same while the spec is blocked: new Pods do not depend on it',
+      blocked(refused([up, up, up])),
+      [outOfService(2)],
+    ],
     ['is none while the cluster is being deleted', deleted(refused([up, up, up])), []],
     [
       'is none while the cluster is paused',

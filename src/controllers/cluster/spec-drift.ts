@@ -1,5 +1,6 @@
 /** The spec of a cluster, compared with its members and with what this build supports. */
 
+import { specOf } from '../../api/defaults.ts';
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
@@ -13,7 +14,7 @@ import { NOT_YET_SUPPORTED, type NotYet, notYetConditions } from '../../domain/n
 import { sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
-import { type ClusterFacts, isFormed, type MemberView, wanted } from './observed.ts';
+import { type ClusterFacts, type Gathered, isFormed, type MemberView, type Observed, wanted } from './observed.ts';
 import { restoreImpossible } from './restore.ts';
 
 /** Settings that this build does not support yet. They are accepted, and the cluster is not bootstrapped without them. */
@@ -33,6 +34,35 @@ export function specBlockedBy(o: ClusterFacts): Blocked | undefined {
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: `${image}: ${remedy}` };
   const message = restoreImpossible(o);
   return message === undefined ? undefined : { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message };
+}
+
+/**
+ * While the spec of a formed cluster is blocked, nothing of it is applied: the rules get the recorded target in its place. Applied
+ * in part, the replicas of an edit would be met, and a lost member replaced by one whose image is never started.
+ */
+export function withApplicableSpec(gathered: Gathered): Gathered & Pick<Observed, 'specBlockedBy'> {
+  const { cluster } = gathered;
+  const { observed } = cluster.status ?? {};
+  const blocked = isFormed(gathered) && observed && specBlockedBy(gathered);
+  if (!blocked) return gathered;
+  const { replicas, version } = observed;
+  const message = `${blocked.message}. Until then nothing of the spec is applied: the cluster keeps to its last accepted spec (status.observed: replicas ${replicas}, version ${version})`;
+  return {
+    ...gathered,
+    cluster: { ...cluster, spec: specOf(observed, cluster.spec) },
+    specBlockedBy: { ...blocked, message },
+  };
+}
+
+export const IMAGE_ALLOWED = 'ImageAllowed';
+
+/** Members whose image the administrator does not allow any more. They keep it, which must not go unnoticed. */
+export function imageConditions({ members, images }: ClusterFacts): readonly ConditionUpdate[] {
+  const kept = members.filter(({ object }) => forbiddenImage(images, object.spec.image?.repository) !== undefined);
+  if (kept.length === 0) return [];
+  const repositories = [...new Set(kept.map(({ object }) => object.spec.image?.repository))].join(', ');
+  const message = `${kept.map(({ object }) => object.metadata.name).join(', ')}: image.repository ${repositories} is not in the list of allowed etcd image repositories of the operator. Members that have joined with it keep it, and no other member is started with it: allow it again, or change image.repository and delete these EtcdMembers one after the other`;
+  return [{ type: IMAGE_ALLOWED, status: 'False', reason: 'ImageNotAllowed', message }];
 }
 
 export const QUOTA_FITS_VOLUME = 'QuotaFitsVolume';

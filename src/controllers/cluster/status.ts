@@ -41,6 +41,8 @@ import { isExhausted } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
 import { restoreConditions } from './restore.ts';
 import {
+  IMAGE_ALLOWED,
+  imageConditions,
   notYet,
   progressDeadline,
   QUOTA_FITS_VOLUME,
@@ -61,6 +63,7 @@ const PASSING = [
   QUOTA_FITS_VOLUME,
   FIELDS_IGNORED,
   KNOWN_ISSUES,
+  IMAGE_ALLOWED,
   MANAGED_OBJECTS_IN_SYNC,
   NOT_YET_SUPPORTED,
   SUSPENDED,
@@ -96,6 +99,7 @@ export function statusOf(
     ...quotaConditions(o),
     ...ignoredConditions(o),
     ...issueConditions(o),
+    ...imageConditions(o),
     ...inSyncConditions(o, tasks),
     ...notYetConditions(notYet(o)),
     ...(s.suspended ? [{ type: SUSPENDED, ...yes('Suspended', s.message) }] : []),
@@ -202,7 +206,7 @@ function noSpaceMessage(o: Observed): string | undefined {
 /** Why the spec is not applied: not supported yet, not allowed, or without certificates. */
 function blockedStatus(o: Observed): Blocked | undefined {
   const { blockedBy } = o.credentials.bootstrap;
-  return specBlockedBy(o) ?? (blockedBy?.waits && o.members.length === 0 ? blockedBy : undefined);
+  return o.specBlockedBy ?? specBlockedBy(o) ?? (blockedBy?.waits && o.members.length === 0 ? blockedBy : undefined);
 }
 
 /** The client Service routes to ready Pods only, so a quorum of etcd alone does not make the cluster available. */

@@ -19,6 +19,7 @@ import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
 const withTls = { tls: { peerAutoTLS: true } };
+const EVIL = { image: { repository: 'evil/etcd' } };
 const agents = { repository: 'quay.io/coreos/etcd', allowed: [], operator: 'example.com/operator:1' };
 const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
 const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [INITIAL_STATE_ANNOTATION]: 'new' } } };
@@ -71,16 +72,35 @@ describe('the rule that decides', () => {
       'steady',
       [],
     ],
+    ['an image that is not allowed', fresh({ member: aMember({ spec: EVIL }) }), 'cannotRun', []],
     [
-      'an image that is not allowed',
-      fresh({ member: aMember({ spec: { image: { repository: 'evil/etcd' } } }) }),
+      'a running member whose image is not allowed any more is left alone',
+      world({ member: aMember({ status: joined, spec: EVIL }) }),
+      'steady',
+      [],
+    ],
+    [
+      'a member that joined with an image which is not allowed any more gets its Pod back',
+      world({ member: aMember({ status: { ...joined, image: 'evil/etcd:v3.6.16' }, spec: EVIL }), pod: absent }),
+      'makeVolumeAndPod',
+      ['create Pod'],
+    ],
+    [
+      'and its ended Pod is recreated',
+      world({ member: aMember({ status: { ...joined, image: 'evil/etcd:v3.6.16' }, spec: EVIL }), pod: ended }),
+      'removeEndedPod',
+      ['delete Pod'],
+    ],
+    [
+      'a forbidden image that was edited into a member after it joined',
+      world({ member: aMember({ status: { ...joined, image: 'fine/etcd:v3.6.16' }, spec: EVIL }), pod: absent }),
       'cannotRun',
       [],
     ],
     [
-      'a running member whose image is not allowed any more is left alone',
-      world({ member: aMember({ status: joined, spec: { image: { repository: 'evil/etcd' } } }) }),
-      'steady',
+      'another version of a forbidden image, edited into a member after it joined',
+      world({ member: aMember({ status: { ...joined, image: 'evil/etcd:v3.6.15' }, spec: EVIL }), pod: absent }),
+      'cannotRun',
       [],
     ],
     ['the PVC is foreign', fresh({ volume: foreign }), 'nameTaken', []],

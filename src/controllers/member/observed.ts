@@ -5,7 +5,6 @@ import { volumeClaimName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { NO_OPERATOR_IMAGE } from '../../domain/conditions.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
-import type { NotYet } from '../../domain/not-yet-supported.ts';
 import { type Holding, identity } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Decision, Memory, Upkeep } from '../../runtime/plan.ts';
@@ -96,12 +95,6 @@ export function conflicts(o: Observed): readonly string[] {
       ? [`PersistentVolumeClaim ${volumeClaimName(name)} exists and belongs to ${o.volume.owner}`]
       : []),
   ];
-}
-
-/** Spec fields that this build does not support: a Pod without them could be less secure than the spec asks for. */
-export function notYet({ member }: Observed): readonly NotYet[] {
-  const message = 'tls.peerAutoTLS is not supported by this build yet: no Pod is created for this member';
-  return member.spec.tls?.peerAutoTLS === true ? [{ subject: 'TLS', message }] : [];
 }
 
 /** Why a seed cannot restore its snapshot: without the restore it would bootstrap an empty cluster. */

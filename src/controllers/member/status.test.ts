@@ -333,3 +333,24 @@ test.each<[string, 'Memory' | '', Partial<EtcdMemberStatus>, boolean]>([
   const member = aMember({ spec: { storage: { size: '1Gi', medium } } });
   expect(needsVersion({ member } as Observed, changes)).toBe(expected);
 });
+
+describe('the image that a member joined with', () => {
+  const allowed = { repository: 'quay.io/coreos/etcd', allowed: ['evil/etcd'] };
+  const runs = (image: string) => ours({ ...readyPod.object, spec: { containers: [{ name: 'etcd', image }] } });
+  const member = aMember({ status: joined, spec: EVIL });
+
+  test.each<[string, Partial<Observed>, string | undefined]>([
+    ['is recorded while it is allowed', { member, images: allowed }, 'evil/etcd:v3.6.16'],
+    ['is recorded while its Pod runs it', { member, pod: runs('evil/etcd:v3.6.16') }, 'evil/etcd:v3.6.16'],
+    ['is not one that a user has edited in since', { member, pod: runs('quay.io/coreos/etcd:v3.6.16') }, undefined],
+    ['is not recorded before it has joined', { member, images: allowed, etcd: { is: 'notAsked' } }, undefined],
+    ['is not recorded for the default repository', {}, undefined],
+  ])('%s', (_, patch, expected) => {
+    expect(decide(world(patch)).status.image).toBe(expected);
+  });
+
+  test('stays recorded when a user edits another one in', () => {
+    const status = { ...joined, image: 'fine/etcd:v3.6.16' };
+    expect(decide(world({ member: aMember({ status, spec: EVIL }) })).status.image).toBe('fine/etcd:v3.6.16');
+  });
+});

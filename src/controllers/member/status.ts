@@ -2,7 +2,7 @@
 
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { memberSelector } from '../../api/names.ts';
-import { forbiddenImage } from '../../api/security.ts';
+import { etcdImageOf, forbiddenImage } from '../../api/security.ts';
 import {
   type ConditionUpdate,
   changedConditions,
@@ -11,6 +11,7 @@ import {
   OPERATOR_IMAGE_NOT_CONFIGURED,
   updateConditions,
 } from '../../domain/conditions.ts';
+import { notYetOf, podBlockedBy } from '../../domain/member-pod.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity } from '../../domain/ownership.ts';
 import { isPodReady, troubleOf } from '../../domain/pod.ts';
@@ -25,7 +26,6 @@ import {
   isClusterBeingDeleted,
   isDeleting,
   isDormant,
-  notYet,
   type Observed,
 } from './observed.ts';
 import { failedStartsOf } from './terminations.ts';
@@ -41,7 +41,7 @@ export function statusOf(o: Observed, message: string): EtcdMemberStatus {
     ...etcdFacts(o),
     ...(failedStarts && { failedStarts }),
   };
-  const unsupported = notYetConditions(notYet(o));
+  const unsupported = notYetConditions(notYetOf(o.member));
   const updates = [ready(o, facts, message), ...drift(o, facts), ...unsupported];
   const dropped = unsupported.length === 0 ? [NOT_YET_SUPPORTED] : [];
   const at = { generation: o.member.metadata.generation, now: iso(o.now) };
@@ -69,8 +69,20 @@ const podFacts = (o: Observed): EtcdMemberStatus => ({
 /** Only a response with this cluster's id counts: a Pod IP may be reused. The member id is recorded once. */
 const etcdFacts = (o: Observed): EtcdMemberStatus => {
   if (o.etcd.is !== 'answers' || o.etcd.clusterID !== o.cluster?.status?.clusterID) return {};
-  return { memberID: o.member.status?.memberID ?? o.etcd.memberID, version: o.etcd.version };
+  return { memberID: o.member.status?.memberID ?? o.etcd.memberID, version: o.etcd.version, ...joinedImage(o) };
 };
+
+/**
+ * Recorded while it is allowed, or while the Pod runs it: an image that a user has written into the EtcdMember since then is not.
+ * Images of the default repository are always allowed.
+ */
+function joinedImage({ member, images, pod }: Observed): Pick<EtcdMemberStatus, 'image'> {
+  const { repository } = member.spec.image ?? {};
+  if (repository === undefined || pod.is !== 'ours') return {};
+  const image = etcdImageOf(member.spec, images.repository);
+  const runs = pod.object.spec?.containers.some((each) => each.name === 'etcd' && each.image === image) === true;
+  return runs || forbiddenImage(images, repository) === undefined ? { image } : {};
+}
 
 function ready(o: Observed, facts: EtcdMemberStatus, conflict: string): ConditionUpdate {
   const no = (reason: string, message: string): ConditionUpdate => ({
@@ -83,10 +95,8 @@ function ready(o: Observed, facts: EtcdMemberStatus, conflict: string): Conditio
   if (conflicts(o).length > 0) return no('NameConflict', conflict);
   if (lost) return no(lost.reason, lost.message);
   if (isDormant(o)) return no('Paused', 'the cluster is paused: the PVC and the member ID are kept');
-  const [unsupported] = notYet(o);
-  const forbidden = forbiddenImage(o.images, o.member.spec.image?.repository);
-  if (o.pod.is !== 'ours' && unsupported) return no(NOT_YET_SUPPORTED, unsupported.message);
-  if (o.pod.is !== 'ours' && forbidden !== undefined) return no('ImageNotAllowed', forbidden);
+  const blocked = podBlockedBy(o.member, o.images);
+  if (o.pod.is !== 'ours' && blocked) return no(blocked.reason, blocked.message);
   const unrestorable = cannotRestore(o);
   if (o.pod.is !== 'ours' && unrestorable !== undefined) return no(OPERATOR_IMAGE_NOT_CONFIGURED, unrestorable);
   if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${identity(o.member).name} does not exist yet${refused(o)}`);
@@ -177,7 +187,7 @@ const LATE_IN_NEW: readonly (keyof EtcdMemberStatus)[] = [
   'selector',
 ];
 /** The volume of a member keeps its data when its Pod is deleted; without one, only the recorded id proves that there was data. */
-const LATE_WITH_VOLUME: readonly (keyof EtcdMemberStatus)[] = [...LATE_IN_NEW, 'memberID', 'version'];
+const LATE_WITH_VOLUME: readonly (keyof EtcdMemberStatus)[] = [...LATE_IN_NEW, 'memberID', 'version', 'image'];
 
 export const isMinor = (before: EtcdMemberStatus, after: EtcdMemberStatus): boolean => {
   const isNew = isStarting(before) && STARTING.includes(findCondition(after.conditions, 'Ready')?.reason ?? '');

@@ -20,7 +20,7 @@ import { NAMESPACE, refTo } from '../world/ground.ts';
 import type { Run } from '../world/pod-run.ts';
 import { CLUSTER, type World } from '../world/world.ts';
 import { holdWatch } from './processes.ts';
-import { chosen, type Deeds, runs, type Stage } from './stage.ts';
+import { chosen, type Deeds, FORBIDDEN, runs, type Stage } from './stage.ts';
 
 const clusters: Resource<EtcdCluster> = etcdClusters;
 const members: Resource<EtcdMember> = etcdMembers;
@@ -122,6 +122,7 @@ type Kinds =
   | 'scale'
   | 'edit'
   | 'suspend'
+  | 'editForbidden'
   | 'deleteCluster'
   | 'createAgain';
 
@@ -171,6 +172,14 @@ export const objectDeeds: Deeds<Kinds> = {
   scale: (stage, { replicas }) => edit(stage, { replicas }),
   edit: (stage, { quota }) => edit(stage, { options: { quotaBackendBytes: quota * 1024 * 1024 } }),
   suspend: (stage, { ms }) => suspend(stage, ms),
+  editForbidden: (stage, { replicas }) => {
+    const { ground } = stage.world;
+    stage.undo.add(() => {
+      const { cluster } = stage.world;
+      if (cluster && !isDeleting(cluster)) ground.patch(clusters, refTo(cluster), { spec: { image: null } });
+    });
+    return edit(stage, { replicas, image: { repository: FORBIDDEN } });
+  },
   deleteCluster: (stage, { unseenMs }) => {
     if (unseenMs > 0) holdWatch(stage, 'etcdclusters', unseenMs);
     return remove(stage, clusters, stage.world.cluster);

@@ -20,6 +20,9 @@ export interface Stage {
   readonly crashes: Map<string, { readonly how: Ending; left: number }>;
 }
 
+/** An image repository that no operator allows. */
+export const FORBIDDEN = 'forbidden.example.com/etcd';
+
 /** How each kind of action is applied to a world; false when it is impossible at this moment. */
 export type Deeds<Kind extends ActionKind> = {
   readonly [K in Kind]: (stage: Stage, action: Extract<Action, { readonly do: K }>) => boolean;

@@ -17,6 +17,7 @@ import type {
   Observed,
   PodView,
 } from '../../../src/controllers/cluster/observed.ts';
+import { withApplicableSpec } from '../../../src/controllers/cluster/spec-drift.ts';
 import { quorumOf } from '../../../src/domain/quorum.ts';
 import { NO_MEMORY } from '../../../src/runtime/plan.ts';
 import { aCluster, aMember, CLUSTER_ID, CLUSTER_UID, condition, FORMED, NOW, READY } from './builders.ts';
@@ -163,7 +164,10 @@ export function world(members: readonly Is[], more: More = {}): Gathered {
 }
 
 /** As rules get it. */
-export const withCredentials = (o: Gathered): Observed => ({ ...o, credentials: stateOf(credentialsFacts(o)) });
+export const withCredentials = (gathered: Gathered): Observed => {
+  const o = withApplicableSpec(gathered);
+  return { ...o, credentials: stateOf(credentialsFacts(o)) };
+};
 
 export const stepsOf = (o: Gathered): readonly string[] =>
   textsOf(decide(o), (s) => {

@@ -74,7 +74,7 @@ export const nameTaken = (o: Observed): Decided =>
  */
 export const adoptTarget = (o: Observed): Contributed => {
   const { observed } = o.cluster.status ?? {};
-  if (observed === undefined || specBlockedBy(o) !== undefined) return undefined;
+  if (observed === undefined || o.specBlockedBy !== undefined) return undefined;
   const { additionalMetadata: next, ...target } = wanted(o);
   const metadata = relabelSteps(o).length > 0 ? observed.additionalMetadata : next;
   const adopted = { ...target, ...(metadata && { additionalMetadata: metadata }) };

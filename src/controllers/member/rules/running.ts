@@ -10,8 +10,8 @@ import {
   ROLE_VOTER,
   volumeClaimName,
 } from '../../../api/names.ts';
-import { forbiddenImage } from '../../../api/security.ts';
 import { wantsAuth } from '../../../api/tls.ts';
+import { podBlockedBy } from '../../../domain/member-pod.ts';
 import { controllerOf, identity, isBeingDeleted } from '../../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../../domain/pod.ts';
 import { FOREIGN_RECHECK_MS, MEMBER_PROBE, RESYNC_MS } from '../../../domain/timing.ts';
@@ -28,7 +28,6 @@ import {
   inMemory,
   isClusterFormed,
   isDormant,
-  notYet,
   type Observed,
   retains,
 } from '../observed.ts';
@@ -39,11 +38,10 @@ export const nameTaken = (o: Observed): Decided =>
     ? undefined
     : { message: `${conflicts(o).join('; ')}: delete it if it is not needed`, requeueAfterMs: FOREIGN_RECHECK_MS };
 
-/** No Pod is created without what the spec asks for, or with a forbidden image. A running Pod is left alone. */
+/** No Pod is created without what the spec asks for, or with an image that is forbidden and was when it joined. A running Pod is left alone. */
 export const cannotRun = (o: Observed): Decided => {
   if (o.pod.is === 'ours' && !isPodOver(o.pod.object)) return undefined;
-  const message =
-    notYet(o)[0]?.message ?? forbiddenImage(o.images, o.member.spec.image?.repository) ?? cannotRestore(o);
+  const message = podBlockedBy(o.member, o.images)?.message ?? cannotRestore(o);
   return message === undefined ? undefined : { message };
 };
 
