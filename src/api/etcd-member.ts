@@ -81,6 +81,9 @@ export type EtcdMemberStatus = Accepted<typeof EtcdMemberStatusSchema>;
 
 export type EtcdMember = CustomObject<'EtcdMember', typeof EtcdMemberSpecSchema, typeof EtcdMemberStatusSchema>;
 
+/** A user has deleted the PVC. Kubernetes keeps it as long as the Pod exists. */
+export const PVC_TERMINATING = 'PVCTerminating';
+
 /**
  * Failure evidence, reasons of the Ready condition: the member will not recover by itself, and the cluster controller replaces
  * it. Each is reported only after its own grace period.
@@ -88,6 +91,8 @@ export type EtcdMember = CustomObject<'EtcdMember', typeof EtcdMemberSpecSchema,
 export const EVIDENCE = {
   /** Its PVC is deleted, or its data was in memory and the Pod is deleted. */
   dataLost: 'DataLost',
+  /** Its PVC is being deleted, and it has no running Pod: no Pod can mount the volume any more. Of a ready member, no evidence. */
+  pvcTerminating: PVC_TERMINATING,
   /** etcd starts, and its data directory is empty, corrupt or belongs to another member. */
   dataInvalid: 'DataInvalid',
   /** The PersistentVolume of its PVC is deleted. */
@@ -109,7 +114,7 @@ export type EvidenceReason = (typeof EVIDENCE)[keyof typeof EVIDENCE];
 /** With these, the data is lost: the volume does not exist any more. */
 export const NO_DATA: readonly string[] = [EVIDENCE.dataLost, EVIDENCE.volumeLost];
 /** With these, etcd cannot start from the data. A user may still recover it from a volume that exists. */
-export const NO_READABLE_DATA: readonly string[] = [...NO_DATA, EVIDENCE.dataInvalid];
+export const NO_READABLE_DATA: readonly string[] = [...NO_DATA, EVIDENCE.dataInvalid, EVIDENCE.pvcTerminating];
 
 export const etcdMemberKind: Kind = {
   names: namesOf(etcdMembers, 'etcdm'),

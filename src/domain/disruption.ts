@@ -101,11 +101,15 @@ const othersKeepQuorum: Requirement = (quorum, member) => {
     : othersHealthy(quorum, member);
 };
 
-/** The data must not be deleted with the last voter. An unhealthy member serves no data, so its removal loses none. */
+/**
+ * The data must not be deleted with the last voter, nor with the last one whose PVC stays. An unhealthy member serves no data,
+ * so its removal loses none.
+ */
 const anotherVoterStays: Requirement = (quorum, member) =>
-  !member.healthy || othersThan(quorum, member).some(({ object }) => object === 'present')
+  !member.healthy ||
+  othersThan(quorum, member).some(({ object, data }) => object === 'present' && data !== 'terminating')
     ? undefined
-    : { reason: 'LastVoter', message: 'all other voters are being deleted' };
+    : { reason: 'LastVoter', message: 'all other voters, or their PersistentVolumeClaims, are being deleted' };
 
 const hasFailed: Requirement = (_, member) =>
   member.failed && !member.healthy

@@ -166,6 +166,21 @@ export const keepsDataInMemory: OnWrite = (scene, { verb, resource, ref }) => {
     : undefined;
 };
 
+/** A PVC that is being deleted exists as long as its Pod: the operator deletes no such Pod while etcd counts on the data of its voter. */
+export const keepsTerminatingPvcs: OnWrite = (scene, { verb, resource, ref }) => {
+  const { world } = scene;
+  if (verb !== 'delete' || resource.kind !== 'Pod' || isBeingDeleted(scene)) return undefined;
+  const pod = world.ground.find(pods, ref.name);
+  const claim = pod && !isDeleting(pod) ? world.volumes.claimOf(pod) : undefined;
+  if (!claim || !isDeleting(claim)) return undefined;
+  // The operator may not have seen the deletion of the PVC yet.
+  const isSeen =
+    world.ground.timeline.date - Date.parse(claim.metadata.deletionTimestamp ?? '') > scene.history.windowMs;
+  const id = world.volumes.of(claim.metadata.uid)?.disk?.id;
+  const isVoter = id !== undefined && groupOf(world)?.members.get(id)?.isLearner === false;
+  return isSeen && isVoter ? `Pod ${ref.name} is deleted, and with it the PVC and the data of a voter` : undefined;
+};
+
 /** One disruption at a time: no voter is removed while another one is not serving, unless it is the one that is removed. */
 export const oneDisruption: OnChange = ({ world, history }, call) => {
   const group = groupOf(world);
@@ -370,6 +385,7 @@ export const ALWAYS = {
 export const BEFORE_WRITE = {
   quorumAfterPodDeletion,
   keepsDataInMemory,
+  keepsTerminatingPvcs,
   foreignIsLeftAlone,
   sparedWhenDeleted,
   intactDataIsKept,

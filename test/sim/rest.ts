@@ -76,6 +76,8 @@ function notAsAsked(world: World, edited: boolean, conditionOf: (type: string) =
     return `${cluster.status.leader} is reported as the leader and is not`;
   if (world.writer.backends().length !== replicas)
     return `clients reach ${world.writer.backends().length} of ${replicas} members`;
+  const going = world.ground.api.peek(persistentVolumeClaims).find(isDeleting);
+  if (going) return `PVC ${going.metadata.name} is still being deleted, and its member is not replaced`;
   const credentials = credentialsUnrest(world);
   if (credentials !== undefined) return credentials;
   const progress = conditionOf('Progressing');

@@ -53,6 +53,20 @@ test('the spec of a PodDisruptionBudget enqueues its cluster, its status does no
   expect(enqueued()).toBeGreaterThan(0);
 });
 
+test('the deletion of a PVC enqueues its cluster, its creation does not', () => {
+  const { volumes, enqueued } = aWorld();
+  const pvc = (metadata: object) => ({
+    apiVersion: 'v1' as const,
+    kind: 'PersistentVolumeClaim' as const,
+    metadata: { namespace: 'ns', name: 'data-db', labels: { [CLUSTER_LABEL]: 'db' }, ...metadata },
+  });
+  putInCache(volumes, pvc({ resourceVersion: '1' }));
+  putInCache(volumes, pvc({ resourceVersion: '2', annotations: { bound: 'yes' } }));
+  expect(enqueued()).toBe(0);
+  putInCache(volumes, pvc({ resourceVersion: '3', deletionTimestamp: 'now' }));
+  expect(enqueued()).toBe(1);
+});
+
 test('every change of an EtcdMember enqueues its cluster', () => {
   const { members, enqueued } = aWorld();
   putInCache(members, member(1));

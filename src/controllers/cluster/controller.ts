@@ -57,6 +57,13 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
       if (name !== undefined) enqueue(refKey({ namespace, name }));
     }
   });
+  // Created and bound PVCs change nothing for the cluster, and each would cost a reconcile.
+  ports.volumes.onChange((before, after) => {
+    const { metadata } = after ?? before ?? {};
+    const name = metadata?.labels?.[CLUSTER_LABEL];
+    const changed = before && before.metadata.deletionTimestamp !== after?.metadata.deletionTimestamp;
+    if (changed && name !== undefined) enqueue(refKey({ namespace: metadata?.namespace ?? '', name }));
+  });
   const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.pdbs, ports.certificates];
   for (const store of owned)
     store.onChange((before, after) => {

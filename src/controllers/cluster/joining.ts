@@ -12,6 +12,7 @@ import {
   entriesOf,
   entryOf,
   hasJoined,
+  isLosingPvc,
   isNotBeingDeleted,
   type MemberView,
   memberOf,
@@ -73,9 +74,21 @@ export const isFull = (o: Observed): boolean => learnersOf(o).length >= maxLearn
 
 export const isLeaving = (m: MemberView | undefined): boolean => m !== undefined && !isNotBeingDeleted(m);
 
-/** A user has deleted all voters. The data must not be deleted with the last of them: a replacement voter replicates it first. */
-export const needsReplacementVoter = (o: Observed): boolean =>
-  votersOf(o).length > 0 && votersOf(o).every((entry) => isLeaving(memberOf(o, entry)));
+/** A user has deleted all voters, or their PVCs. The data must not be deleted with the last of them: a replacement voter replicates it first. */
+export const needsReplacementVoter = (o: Observed): boolean => {
+  const voters = votersOf(o).map((entry) => memberOf(o, entry));
+  return voters.length > 0 && voters.every((m) => m !== undefined && (isLeaving(m) || isLosingPvc(m)));
+};
 
-/** The maximum number of members in etcd's member list. */
-export const maxMembers = (o: Observed): number => (needsReplacementVoter(o) ? votersOf(o).length + 1 : desired(o));
+/** The maximum number of members in etcd's member list. A member whose PVC is being deleted is removed after its replacement votes. */
+export function maxMembers(o: Observed): number {
+  if (needsReplacementVoter(o)) return votersOf(o).length + 1;
+  return desired(o) + (o.members.some(isLosingPvc) ? 1 : 0);
+}
+
+/** The replacement of a member whose PVC is being deleted is still to be added, or does not vote yet: until then no member is surplus. */
+export function waitsForReplacement(o: Observed): boolean {
+  const kept = o.members.filter(isNotBeingDeleted);
+  if (!kept.some(isLosingPvc) || kept.length > maxMembers(o)) return false;
+  return needsReplacementVoter(o) || kept.some((m) => entryOf(o, m)?.isLearner !== false);
+}

@@ -162,7 +162,25 @@ export const isFormed = (o: ClusterFacts): boolean => o.cluster.status?.clusterI
 /** The token is latched before anything is created: without it, the cluster may have been deleted already. */
 export const hasToken = (o: ClusterFacts): boolean => o.cluster.status?.clusterToken !== undefined;
 export const wanted = (o: ClusterFacts): Target => targetOf(o.cluster.spec, o.cluster.status);
-export const desired = (o: ClusterFacts): number => wanted(o).replicas;
+
+/**
+ * A user has deleted the PVC of a running member: Kubernetes keeps it exactly as long as the Pod exists. The operator replaces
+ * the member, and deletes its Pod only after etcd has removed it.
+ */
+export const isLosingPvc = (m: MemberView): boolean =>
+  m.pvc === 'terminating' && m.pod.is === 'present' && !isInMemory(m) && isNotBeingDeleted(m);
+/** Pausing would delete the Pod that keeps the PVC of a member. One that is being deleted already cannot be kept. */
+export const isPauseHeld = (o: ClusterFacts): boolean =>
+  isFormed(o) &&
+  wanted(o).replicas === 0 &&
+  o.members.some((m) => isLosingPvc(m) && m.pod.is === 'present' && m.pod.terminating !== true);
+
+/** While pausing is held: as many members as before, or, if that is not recorded any more, those whose PVC stays. */
+export function desired(o: ClusterFacts): number {
+  if (!isPauseHeld(o)) return wanted(o).replicas;
+  const durable = o.members.filter((m) => isVoter(m) && !isLosingPvc(m)).length;
+  return o.cluster.status?.observed?.replicas || Math.max(durable, 1);
+}
 
 export const nameOf = (m: MemberView): string => m.object.metadata.name ?? '';
 export const createdAt = (m: MemberView): number => Date.parse(m.object.metadata.creationTimestamp ?? '');
@@ -186,7 +204,9 @@ export const isInconsistent = (m: MemberView): boolean => readyCondition(m.objec
 export function evidence(m: MemberView): { readonly reason: string; readonly message: string } | undefined {
   const ready = readyCondition(m.object);
   const known: readonly string[] = Object.values(EVIDENCE);
-  return ready && known.includes(ready.reason) ? { reason: ready.reason, message: ready.message } : undefined;
+  return ready?.status === 'False' && known.includes(ready.reason)
+    ? { reason: ready.reason, message: ready.message }
+    : undefined;
 }
 /** A member that responds has its data, even if its condition still reports a loss. */
 export const hasNoReadableData = (m: MemberView): boolean =>

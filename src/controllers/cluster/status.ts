@@ -1,6 +1,7 @@
 /** The status of an EtcdCluster. Every reconcile computes all of it, whichever rule decided. */
 
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { PVC_TERMINATING } from '../../api/etcd-member.ts';
 import { clusterSelector } from '../../api/names.ts';
 import { type ConditionUpdate, findCondition, updateConditions } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
@@ -31,8 +32,11 @@ import {
   etcdError,
   evidence,
   isDormant,
+  isLosingPvc,
   isNotBeingDeleted,
+  isPauseHeld,
   isReadyVoter,
+  nameOf,
   type Observed,
   unreadableObjects,
 } from './observed.ts';
@@ -171,6 +175,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     /** A membership change that every voter refuses, although all are healthy. */
     refused: refusedStatus(o, wantedBy),
     full: noSpaceMessage(o),
+    terminating: terminatingMessage(o, message),
     held: blockedStatus(o),
     credentials: o.credentials,
     unread: o.credentials.unread ?? readFailed(unreadableObjects(o).concat(o.credentials.unreadCertificates)),
@@ -201,6 +206,14 @@ function noSpaceMessage(o: Observed): string | undefined {
   if (ids.length === 0) return undefined;
   const names = ids.map((id) => o.members.find(({ self }) => self?.id === id)?.object.metadata.name ?? id).sort();
   return `etcd rejects writes: database space exceeded on ${names.join(', ')} (NOSPACE). Delete keys that are not needed, compact and defragment; then run: etcdctl alarm disarm`;
+}
+
+/** PVCs that a user has deleted: their data exists as long as the Pods. */
+function terminatingMessage(o: Observed, message: string): string | undefined {
+  const names = o.members.filter(isLosingPvc).map(nameOf);
+  if (names.length === 0) return undefined;
+  const held = isPauseHeld(o) ? '. The cluster is paused after that' : '';
+  return `the PersistentVolumeClaim of ${names.join(', ')} is being deleted, which cannot be undone: do not delete the Pod, which keeps the data until the operator has replaced the member${held}; ${message}`;
 }
 
 /** Why the spec is not applied: not supported yet, not allowed, or without certificates. */
@@ -249,7 +262,7 @@ function progressing(s: Situation, reached: boolean): Condition {
   if (s.refused?.hopeless) return no(REFUSED, s.refused.message);
   if (s.formed && s.unapplied !== '') return yes('SpecChanged', missing);
   if (!s.formed && s.paused === undefined) return yes('WaitingForSeed', s.message);
-  if (s.broken && !s.whole) return yes('Repairing', s.message);
+  if ((s.broken || s.terminating !== undefined) && !s.whole) return yes('Repairing', s.message);
   if (!s.whole) return yes('Scaling', s.message);
   if (s.credentials.unsecured)
     return (s.credentials.unsecured.waits ? no : yes)(s.credentials.unsecured.reason, s.credentials.unsecured.message);
@@ -272,6 +285,7 @@ function degraded(s: Situation): Condition {
   if (s.full !== undefined) return yes('NoSpace', s.full);
   if (s.exhausted) return yes('ReplacementsExhausted', s.message);
   if (s.broken || (s.serving < s.voters - s.foreignVoters && s.served)) return yes('MembersUnhealthy', s.message);
+  if (s.terminating !== undefined) return yes(PVC_TERMINATING, s.terminating);
   if (s.refused) return yes(REFUSED, s.refused.message);
   if (s.credentials.locked) return yes(s.credentials.locked.reason, s.credentials.locked.message);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);

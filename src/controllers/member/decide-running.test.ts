@@ -12,6 +12,7 @@ import {
   ours,
   retain,
   stepsOf,
+  terminatingVolume,
   untied,
   world,
 } from '../../../test/support/builders/member.ts';
@@ -63,12 +64,37 @@ describe('the rule that answers', () => {
       ['create Pod'],
     ],
     [
-      'the PVC is being deleted',
+      'the PVC is being deleted: no Pod can mount it',
+      world({ pod: absent, volume: terminatingVolume }),
+      'stopOnDataLoss',
+      [],
+    ],
+    [
+      'the PVC is being deleted, and the Pod has terminated: the Pod may keep it',
+      world({ pod: ended, volume: terminatingVolume }),
+      'stopOnDataLoss',
+      [],
+    ],
+    [
+      'the same while the cluster is being paused',
       world({
-        pod: absent,
-        volume: ours({ ...aVolume(), metadata: { ...aVolume().metadata, deletionTimestamp: 'now' } }),
+        member: aMember({ status: joined, spec: { dormant: true } }),
+        pod: ended,
+        volume: terminatingVolume,
       }),
+      'stopOnDataLoss',
+      [],
+    ],
+    [
+      'the PVC of a member that never joined is being deleted: a new one is created once it is gone',
+      fresh({ volume: terminatingVolume }),
       'makeVolumeAndPod',
+      [],
+    ],
+    [
+      'paused while the PVC is being deleted: the Pod that keeps it is not deleted',
+      world({ member: aMember({ status: joined, spec: { dormant: true } }), volume: terminatingVolume }),
+      'pause',
       [],
     ],
     [

@@ -6,7 +6,7 @@ import { identity } from '../../domain/ownership.ts';
 import { isPodOver } from '../../domain/pod.ts';
 import { LOOP_WINDOW_MS, NODE_REGISTERED_WITHIN_MS, STABLE_AFTER_MS } from '../../domain/timing.ts';
 import type { ContainerStatus } from '../../gen/kube.ts';
-import { hasJoined, inMemory, type Observed } from './observed.ts';
+import { hasJoined, inMemory, isPvcTerminating, type Observed } from './observed.ts';
 import { etcdContainer, type Finding, failedStartsOf, findingIn, lastLine, lastTermination } from './terminations.ts';
 
 export interface Evidence {
@@ -24,7 +24,7 @@ const ENDS_THAT_PROVE = 3;
 const ENDS_OF_A_LOOP = 6;
 
 export function evidenceOf(o: Observed): Evidence | undefined {
-  return lostData(o) ?? lostVolume(o) ?? lostNode(o) ?? invalidData(o) ?? crashLoop(o);
+  return lostData(o) ?? terminatingPvc(o) ?? lostVolume(o) ?? lostNode(o) ?? invalidData(o) ?? crashLoop(o);
 }
 
 /** Evidence whose grace period is over: the cluster controller may replace the member. */
@@ -54,6 +54,15 @@ function lostData(o: Observed): Evidence | undefined {
     ? lost(`Pod ${name} was replaced, and the in-memory data of the previous Pod is lost`)
     : undefined;
 }
+
+/** No new Pod can mount a PVC that is being deleted, and the deletion cannot be taken back. A Pod that runs keeps it. */
+const terminatingPvc = (o: Observed): Evidence | undefined =>
+  hasJoined(o) && isPvcTerminating(o) && (o.pod.is !== 'ours' || isPodOver(o.pod.object))
+    ? now(EVIDENCE.pvcTerminating, `${terminatingMessage(o)}. No Pod can mount it any more`)
+    : undefined;
+
+export const terminatingMessage = (o: Observed): string =>
+  `PersistentVolumeClaim ${volumeClaimName(identity(o.member).name)} is being deleted, which cannot be undone`;
 
 const lostVolume = (o: Observed): Evidence | undefined =>
   o.volume.is === 'ours' && o.volume.object.status?.phase === 'Lost'

@@ -5,7 +5,7 @@ import { volumeClaimName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { NO_OPERATOR_IMAGE } from '../../domain/conditions.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
-import { type Holding, identity } from '../../domain/ownership.ts';
+import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Decision, Memory, Upkeep } from '../../runtime/plan.ts';
 
@@ -73,6 +73,8 @@ export type Decided = Decision<EtcdMemberStatus> | undefined;
 export type Contributed = Upkeep<EtcdMemberStatus> | undefined;
 
 export const inMemory = (o: Observed): boolean => o.member.spec.storage.medium === 'Memory';
+export const isPvcTerminating = (o: Observed): boolean =>
+  o.volume.is === 'ours' && !inMemory(o) && isBeingDeleted(o.volume.object);
 export const isDeleting = (o: Observed): boolean => o.member.metadata.deletionTimestamp !== undefined;
 export const isClusterBeingDeleted = (o: Observed): boolean =>
   o.cluster === undefined || o.cluster.metadata.deletionTimestamp !== undefined;

@@ -19,6 +19,7 @@ import {
   joined,
   ours,
   readyPod,
+  terminatingVolume,
   world,
 } from '../../../test/support/builders/member.ts';
 import { remembering } from '../../../test/support/builders/plan.ts';
@@ -67,6 +68,16 @@ describe('the status', () => {
       'no operator image for its restore',
       fresh({ member: aMember({ spec: RESTORE }) }),
       ['Ready=False/OperatorImageNotConfigured'],
+    ],
+    [
+      'a PVC that is being deleted, while its Pod still keeps it',
+      world({ volume: terminatingVolume }),
+      ['Ready=True/PVCTerminating', 'VersionDrifted=False/VersionMatched'],
+    ],
+    [
+      'a PVC that is being deleted, and no Pod',
+      world({ volume: terminatingVolume, pod: absent, etcd: { is: 'notAsked' } }),
+      ['Ready=False/PVCTerminating'],
     ],
     ['a name is taken', fresh({ pod: foreign }), ['Ready=False/NameConflict']],
     [

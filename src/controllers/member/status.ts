@@ -1,6 +1,6 @@
 /** The status, conditions and Events of a member. */
 
-import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
+import { type EtcdMemberStatus, PVC_TERMINATING } from '../../api/etcd-member.ts';
 import { memberSelector } from '../../api/names.ts';
 import { etcdImageOf, forbiddenImage } from '../../api/security.ts';
 import {
@@ -18,7 +18,7 @@ import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
 import { type EventRecord, failureMessage } from '../../runtime/plan.ts';
-import { dataTrouble, outOfMemory, provenLoss } from './evidence.ts';
+import { dataTrouble, outOfMemory, provenLoss, terminatingMessage } from './evidence.ts';
 import {
   cannotRestore,
   conflicts,
@@ -26,6 +26,7 @@ import {
   isClusterBeingDeleted,
   isDeleting,
   isDormant,
+  isPvcTerminating,
   type Observed,
 } from './observed.ts';
 import { failedStartsOf } from './terminations.ts';
@@ -113,6 +114,7 @@ function ready(o: Observed, facts: EtcdMemberStatus, conflict: string): Conditio
     return no('MemberIDMismatch', `etcd reports member ID ${o.etcd.memberID}, but this member has ${facts.memberID}`);
   if (facts.memberID === undefined)
     return no('DiscoveringMemberID', 'the Pod is ready; waiting for etcd to report its member ID');
+  if (isPvcTerminating(o)) return { type: 'Ready', status: 'True', reason: PVC_TERMINATING, message: keepPod(o) };
   return {
     type: 'Ready',
     status: 'True',
@@ -120,6 +122,9 @@ function ready(o: Observed, facts: EtcdMemberStatus, conflict: string): Conditio
     message: 'the Pod is ready and etcd reports its member ID',
   };
 }
+
+const keepPod = (o: Observed): string =>
+  `${terminatingMessage(o)}. The data exists as long as Pod ${identity(o.member).name}: do not delete it until the operator has replaced this member`;
 
 /** The init container that etcd still waits for. */
 function restoreTrouble({ status, metadata }: Pod): string | undefined {

@@ -1,7 +1,7 @@
 /** The true state of the world, which no process in it can observe. */
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
 import { etcdMembers, QUARANTINE_LABEL } from '../../../src/api/names.ts';
-import { isPodReady } from '../../../src/domain/pod.ts';
+import { isPodOver, isPodReady } from '../../../src/domain/pod.ts';
 import { hexId } from '../../../src/etcd/ids.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../../src/kube/resources.ts';
@@ -50,12 +50,23 @@ export const volumeOf = (world: World, group: Group, id: bigint): Volume | undef
 export function canServe(world: World, { trouble, node, claim, disk }: Volume): boolean {
   const object = claim === undefined ? undefined : world.ground.find(persistentVolumeClaims, claim);
   // It is deleted with the Pod that uses it, or retained for a user, and no member uses it again.
-  const isBeingDeleted =
-    object !== undefined && (isDeleting(object) || object.metadata.labels?.[QUARANTINE_LABEL] !== undefined);
-  return (
-    trouble === 'none' && disk?.corrupted === undefined && !isBeingDeleted && world.nodes.get(node)?.state !== 'gone'
-  );
+  const isLeft =
+    object !== undefined &&
+    ((isDeleting(object) && !isInUse(world, claim)) || object.metadata.labels?.[QUARANTINE_LABEL] !== undefined);
+  return trouble === 'none' && disk?.corrupted === undefined && !isLeft && world.nodes.get(node)?.state !== 'gone';
 }
+
+/** A Pod that nothing but the operator would delete now keeps the PVC from being deleted. */
+const isInUse = (world: World, claim: string | undefined): boolean =>
+  world.ground.api
+    .peek(pods)
+    .some(
+      (pod) =>
+        world.volumes.claimOf(pod)?.metadata.name === claim &&
+        !isDeleting(pod) &&
+        !isPodOver(pod) &&
+        world.nodes.isUp(pod.spec?.nodeName),
+    );
 
 /** Voters whose data could still be used. */
 export const intactVoters = (world: World, group: Group): number =>

@@ -32,6 +32,8 @@ export const retain = { deletionPolicy: 'Retain' } as const;
 const { ownerReferences: _o, ...unowned } = aVolume().metadata;
 export const untied = { ...aVolume(), metadata: unowned };
 
+export const terminatingVolume = ours({ ...aVolume(), metadata: { ...aVolume().metadata, deletionTimestamp: 'now' } });
+
 /** A running voter. Tests state what differs. */
 export const world = (patch: Partial<Observed> = {}): Observed => ({
   now: NOW,

@@ -57,6 +57,7 @@ export interface Is {
   readonly maxLearners?: number;
   readonly spec?: Partial<EtcdMember['spec']>;
   readonly pod?: PodView;
+  readonly pvc?: MemberView['pvc'];
 }
 
 export const entry = (n: number, is: Is): EtcdMemberEntry => ({
@@ -95,7 +96,7 @@ export function view(n: number, is: Is, leader: number, list: string): MemberVie
       ...(is.restarted && { restarted: true }),
       maxLearners: is.maxLearners ?? 8,
     },
-    pvc: 'present',
+    pvc: is.pvc ?? 'present',
     ...(up && {
       self: {
         id: id(is.answersAs ?? n),
@@ -180,6 +181,8 @@ export const stepsOf = (o: Gathered): readonly string[] =>
 export const up: Is = {};
 export const down: Is = { down: true };
 export const lost: Is = { down: true, evidence: EVIDENCE.dataLost };
+/** A user has deleted its PVC; its Pod runs. */
+export const terminating: Is = { pvc: 'terminating' };
 export const learner: Is = { as: 'learner' };
 export const joining: Is = { as: 'learner', fresh: true, ageMs: 2_000 };
 export const awaited: Is = { as: 'awaited' };

@@ -111,7 +111,7 @@ describe('which member is restarted', () => {
         ...m,
         pvc: 'terminating',
       })),
-      [],
+      [`addLearner ${name(10)}`],
     ],
     ['the only member, because its downtime is unavoidable', rotating([started(OLD)], widening), [`delete ${name(1)}`]],
     [

@@ -29,6 +29,7 @@ import {
   type EtcdMemberEntry,
   entriesOf,
   entryOf,
+  isLosingPvc,
   isNotBeingDeleted,
   isPending,
   type MemberView,
@@ -111,6 +112,13 @@ export function addLearner(o: Observed): Decided {
     };
   const { name } = identity(o.cluster);
   const joiner = nextName(o);
+  const terminating = o.members.filter(isLosingPvc).map(nameOf);
+  const replaces = terminating.length > 0 && entries.length >= desired(o);
+  if (replaces)
+    return {
+      message: `the PVC of ${terminating.join(', ')} is being deleted: ${joiner} replicates the data before a member is removed`,
+      steps: [addition(o, joiner)],
+    };
   const message = needsReplacementVoter(o)
     ? `all voters are being deleted: ${joiner} replicates their data before they are removed. To delete the data, delete EtcdCluster ${name}`
     : `${entries.length} of ${desired(o)} members: adding ${joiner}`;

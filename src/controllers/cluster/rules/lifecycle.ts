@@ -12,6 +12,7 @@ import {
   type Decided,
   isFormed,
   isNotBeingDeleted,
+  isPauseHeld,
   nameOf,
   type Observed,
   wanted,
@@ -77,7 +78,9 @@ export const adoptTarget = (o: Observed): Contributed => {
   if (observed === undefined || o.specBlockedBy !== undefined) return undefined;
   const { additionalMetadata: next, ...target } = wanted(o);
   const metadata = relabelSteps(o).length > 0 ? observed.additionalMetadata : next;
-  const adopted = { ...target, ...(metadata && { additionalMetadata: metadata }) };
+  // The number of members to keep until the cluster can be paused.
+  const replicas = isPauseHeld(o) ? observed.replicas : target.replicas;
+  const adopted = { ...target, replicas, ...(metadata && { additionalMetadata: metadata }) };
   if (sameJson(observed, adopted)) return undefined;
   return { message: 'the spec changed', latch: { observed: adopted, progressDeadline: progressDeadline(o) } };
 };

@@ -7,7 +7,7 @@ import { refTo } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
 import { blockedBy, isPolicyRecorded } from '../disruption-view.ts';
 import { removal, transferFirst } from '../etcd-calls.ts';
-import { isAddedWithoutObject, maxMembers } from '../joining.ts';
+import { isAddedWithoutObject, maxMembers, needsReplacementVoter, waitsForReplacement } from '../joining.ts';
 import {
   createdAt,
   type Decided,
@@ -16,6 +16,7 @@ import {
   entriesOf,
   entryOf,
   hasJoined,
+  isLosingPvc,
   isNotBeingDeleted,
   isPending,
   type MemberView,
@@ -86,10 +87,11 @@ export function deleteRemovedMember(o: Observed): Decided {
   };
 }
 
-/** Order of removal: unhealthy members first, then learners, then followers, then the newest. */
+/** Order of removal: members whose PVC is being deleted, then unhealthy members, then learners, then followers, then the newest. */
 function removalOrder(o: Observed): readonly MemberView[] {
   const leader = leaderOf(o);
   const rank = (m: MemberView): readonly number[] => [
+    isLosingPvc(m) ? 0 : 1,
     isHealthy(o, m) ? 1 : 0,
     entryOf(o, m)?.isLearner === false ? 1 : 0,
     entryOf(o, m)?.id === leader ? 1 : 0,
@@ -102,9 +104,18 @@ function removalOrder(o: Observed): readonly MemberView[] {
   });
 }
 
+/** The next to be removed. As long as the PVC of one member is being deleted, no healthy member goes whose PVC stays. */
+function nextToRemove(o: Observed): MemberView | undefined {
+  const order = removalOrder(o);
+  if (!order.some(isLosingPvc) || needsReplacementVoter(o)) return order.find((m) => !isLosingPvc(m)) ?? order[0];
+  const eligible = order.filter((m) => isLosingPvc(m) || !isHealthy(o, m));
+  return eligible.find((m) => !blockedBy(o, entryOf(o, m)?.id, 'scaleDown')) ?? eligible[0];
+}
+
 export function shrink(o: Observed): Decided {
+  if (waitsForReplacement(o)) return undefined;
   const kept = o.members.filter(isNotBeingDeleted);
-  const [member] = removalOrder(o);
+  const member = nextToRemove(o);
   const entry = member && entryOf(o, member);
   if (kept.length <= desired(o) || !member || !entry) return undefined;
   const message = `scaling from ${kept.length} to ${desired(o)} members: removing ${nameOf(member)}`;

@@ -18,7 +18,7 @@ import { FOREIGN_RECHECK_MS, MEMBER_PROBE, RESYNC_MS } from '../../../domain/tim
 import { probeMs } from '../../../lib/backoff.ts';
 import { type Decision, refTo, type Step } from '../../../runtime/plan.ts';
 import { type InitialState, initialStateOf, memberPod, volumeClaim, volumeOwnership } from '../build.ts';
-import { dataTrouble, evidenceOf, outOfMemory, provenLoss } from '../evidence.ts';
+import { dataTrouble, evidenceOf, outOfMemory, provenLoss, terminatingMessage } from '../evidence.ts';
 import {
   type Contributed,
   cannotRestore,
@@ -28,6 +28,7 @@ import {
   inMemory,
   isClusterFormed,
   isDormant,
+  isPvcTerminating,
   type Observed,
   retains,
 } from '../observed.ts';
@@ -45,10 +46,14 @@ export const cannotRun = (o: Observed): Decided => {
   return message === undefined ? undefined : { message };
 };
 
-/** No Pod for a joined member without its data: etcd would start with an empty data directory and vote again. */
+/**
+ * No Pod for a joined member without its data: etcd would start with an empty data directory and vote again. And a terminated Pod
+ * is not deleted while it may keep the PVC from being deleted.
+ */
 export const stopOnDataLoss = (o: Observed): Decided => {
-  if (isDormant(o) && o.pod.is === 'ours') return undefined; // a terminated Pod is deleted when its cluster is paused
   const loss = provenLoss(o);
+  if (loss?.reason === EVIDENCE.pvcTerminating) return { message: loss.message };
+  if (isDormant(o) && o.pod.is === 'ours') return undefined; // a terminated Pod is deleted when its cluster is paused
   return loss?.reason === EVIDENCE.dataLost ? { message: loss.message } : undefined;
 };
 
@@ -62,6 +67,8 @@ export const pause = (o: Observed): Decided => {
   if (o.pod.is !== 'ours') return { message: 'paused: the PVC and the member ID are kept' };
   if (isBeingDeleted(o.pod.object))
     return { message: `pausing: waiting until Pod ${identity(o.member).name} is deleted` };
+  if (isPvcTerminating(o) && hasJoined(o))
+    return { message: `${terminatingMessage(o)}: the Pod is kept, and the data with it` };
   const message = 'pausing: deleting the Pod, keeping the PVC';
   return { message, steps: [{ do: 'delete', what: refTo('Pod', o.pod.object) }] };
 };
