@@ -12,14 +12,17 @@ import type { Rulebook } from '../faults/grpc-proxy.ts';
 import { Addresses } from '../servers/addresses.ts';
 import { type Host, Hosts } from '../servers/hosts.ts';
 import { type Processes, pause } from '../servers/processes.ts';
+import { NODE } from './node-fit.ts';
 import { isEtcd } from './pod-process.ts';
-import { insist, NODE, PodRun, quiet, type Running, refOf, removeFolder, type Site } from './pod-run.ts';
+import { insist, PodRun, quiet, type Running, refOf, removeFolder, type Site, type Strict } from './pod-run.ts';
+import { provision } from './volumes.ts';
 
 export class Kubelet {
   readonly #site: Site;
   readonly #stop = new AbortController();
   readonly #running = new Map<string, PodRun>();
   readonly #fronts = new Map<string, Rulebook>();
+  readonly #strict = new Map<string, Strict>();
   readonly #waiting = new Map<string, Pod>();
   /** Of every volume that a Pod of a namespace ever had. */
   readonly #folders = new Map<string, Set<string>>();
@@ -99,6 +102,12 @@ export class Kubelet {
     this.#fronts.set(namespace, rules);
   }
 
+  /** From now on, Pods here start only where a real node could start them, and PVCs are bound to volumes. */
+  refuse(namespace: string, strict: Strict): void {
+    this.#strict.set(namespace, strict);
+    provision(this.#site.client, namespace, this.#stop.signal);
+  }
+
   /** A lost disk: kills the process and restarts it with an empty folder; `rebooted` runs the init containers again, too. */
   async loseData(namespace: string, pod: string, how: { readonly rebooted?: true } = {}): Promise<void> {
     const run = this.#find(namespace, pod);
@@ -126,7 +135,7 @@ export class Kubelet {
     else if (this.#running.has(uid) || this.#abandoned.has(namespace) || !isEtcd(pod)) return;
     else if (this.#held) this.#waiting.set(uid, pod);
     else {
-      const run = new PodRun(this.#site, pod, this.#fronts.get(namespace));
+      const run = new PodRun(this.#site, pod, this.#fronts.get(namespace), this.#strict.get(namespace));
       this.#running.set(uid, run);
       void run.begin((folder) => this.#note(namespace, folder)).catch(quiet);
     }

@@ -83,6 +83,8 @@ export interface Reported {
   readonly lastState?: ContainerState;
   /** Of its init containers. */
   readonly init?: readonly ContainerStatus[];
+  /** Why no node suits it. */
+  readonly unschedulable?: string;
 }
 
 export function podStatus(pod: Pod, r: Reported): NonNullable<Pod['status']> {
@@ -92,8 +94,13 @@ export function podStatus(pod: Pod, r: Reported): NonNullable<Pod['status']> {
     status: status ? 'True' : 'False',
     lastTransitionTime,
   });
+  if (r.unschedulable !== undefined) {
+    const reason = { reason: 'Unschedulable', message: r.unschedulable };
+    return { phase: 'Pending', conditions: [{ ...condition('PodScheduled', false, r.startedAt), ...reason }] };
+  }
+  const pulling = r.state.waiting?.reason === 'ImagePullBackOff';
   return {
-    phase: r.init?.every(({ ready }) => ready) === false ? 'Pending' : 'Running',
+    phase: pulling || r.init?.every(({ ready }) => ready) === false ? 'Pending' : 'Running',
     podIP: r.podIP,
     podIPs: [{ ip: r.podIP }],
     startTime: r.startedAt,

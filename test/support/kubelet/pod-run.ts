@@ -11,6 +11,7 @@ import type { Addresses } from '../servers/addresses.ts';
 import { claimFolder } from '../servers/agent-place.ts';
 import type { Host, Hosts } from '../servers/hosts.ts';
 import { type Child, eventually, type Processes, pause } from '../servers/processes.ts';
+import { missingImage, NODE, unschedulable } from './node-fit.ts';
 import { runBefore } from './pod-init.ts';
 import { argumentsOf, environment, podStatus, type Reported, readinessURL, readyFor } from './pod-process.ts';
 import { type Mounts, mountSecrets } from './pod-secrets.ts';
@@ -30,12 +31,19 @@ export interface Running {
   tls(port: 'client' | 'peer'): PortTls | undefined;
 }
 
-export const NODE = 'loopback';
 const STARTING_POLL_MS = 50;
 const READY_POLL_MS = 500;
 const RESTART_MS = 300;
 const INSIST_MS = 500;
+const MAX_DOUBLINGS = 5;
+const MOUNT_MS = 600_000;
 const LAST_WORDS = 2_048;
+
+/** A node that refuses Pods as real ones do: by scheduling, missing images, PVCs that are being deleted, and back-off. */
+export interface Strict {
+  /** All images that exist. */
+  readonly images: readonly string[];
+}
 
 export interface Site {
   readonly client: HttpClient;
@@ -56,6 +64,7 @@ const now = (): string => new Date().toISOString();
 export class PodRun implements Running {
   readonly #site: Site;
   readonly #rules: Rulebook | undefined;
+  readonly #strict: Strict | undefined;
   readonly #host: Host;
   readonly pod: Pod;
   address = '';
@@ -72,10 +81,11 @@ export class PodRun implements Running {
   #ending: Promise<void> | undefined;
   #reported: Reported = { podIP: '', startedAt: now(), ready: false, readySince: now(), restarts: 0, state: {} };
 
-  constructor(site: Site, pod: Pod, rules: Rulebook | undefined) {
+  constructor(site: Site, pod: Pod, rules: Rulebook | undefined, strict: Strict | undefined) {
     this.#site = site;
     this.pod = pod;
     this.#rules = rules;
+    this.#strict = strict;
     const { hostname = '', subdomain = '' } = pod.spec ?? {};
     this.#host = { name: hostname, service: subdomain, namespace: refOf(pod).namespace };
   }
@@ -87,6 +97,7 @@ export class PodRun implements Running {
   /** Runs until the Pod is deleted: its process is restarted whenever it ends. */
   async begin(onData: (folder: string) => void): Promise<void> {
     const { client, addresses, hosts, signal } = this.#site;
+    if (this.#strict && !(await this.#mayStart(this.#strict))) return;
     await bind(client, this.pod, signal);
     this.data = await dataFolder(client, this.#site.folder, this.pod);
     onData(this.data);
@@ -96,16 +107,40 @@ export class PodRun implements Running {
     const podIP = this.#rules ? await this.#openFront(await addresses.next(), this.#rules) : this.address;
     this.#reported = { ...this.#reported, podIP };
     await this.#before(over);
-    while (!this.stopping && !signal.aborted) {
+    for (let failed = 0; !this.stopping && !signal.aborted; ) {
       await this.#start(podIP);
-      await this.child?.ended;
+      failed = (await this.child?.ended) === null || this.ready ? 0 : failed + 1; // null: a signal ended it
       await this.#ended();
-      await pause(RESTART_MS);
+      await pause(RESTART_MS * (this.#strict ? 2 ** Math.min(failed, MAX_DOUBLINGS) : 1));
       if (this.#lost) emptyFolder(this.data);
       this.#lost = false;
       if (this.#rebooted) await this.#before(over);
       this.#rebooted = false;
     }
+  }
+
+  /** What it waits for in vain lasts until it is deleted: the spec of a Pod does not change. */
+  async #mayStart({ images }: Strict): Promise<boolean> {
+    const message = unschedulable(this.pod);
+    if (message !== undefined) {
+      await this.#report({ unschedulable: message });
+      return false;
+    }
+    const { client, signal } = this.#site;
+    const name = claimOf(this.pod);
+    // A scheduler binds no Pod to a PVC that is being deleted: the Pod would keep it from ever being deleted.
+    const isMountable = async (): Promise<true | undefined> => {
+      const claim = name && (await client.get(persistentVolumeClaims, { ...refOf(this.pod), name }));
+      const usable = !name || (claim && claim.metadata.deletionTimestamp === undefined);
+      return usable || this.stopping || signal.aborted ? true : undefined;
+    };
+    await eventually(`the PVC ${name}`, isMountable, { timeoutMs: MOUNT_MS, everyMs: STARTING_POLL_MS });
+    const image = missingImage(this.pod, images);
+    if (this.stopping || image === undefined) return !this.stopping;
+    await bind(client, this.pod, signal);
+    const waiting = { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}": not found` };
+    await this.#report({ state: { waiting } });
+    return false;
   }
 
   /** Runs the init containers, with the current spec of the Pod. */
