@@ -1,4 +1,4 @@
-/** A client of the cluster: writes all the time, records what was acknowledged, and reads it back at the end. */
+/** A client of the cluster: writes all the time, records what was acknowledged, and reads it back. */
 import type { Running } from '../support/kubelet/pod-run.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
 import type { Rig } from './rig.ts';
@@ -36,13 +36,15 @@ export class Client {
   async end(): Promise<{ readonly acknowledged: number; readonly lost: readonly string[] }> {
     this.#stopped = true;
     await this.#done;
-    const lost = this.#ready().length === 0 ? [] : await this.#missing();
+    const lost = this.#ready().length === 0 ? [] : await this.lost();
     return { acknowledged: this.#acknowledged.length, lost };
   }
 
-  async #missing(): Promise<readonly string[]> {
+  /** The acknowledged writes that cannot be read back. */
+  async lost(): Promise<readonly string[]> {
+    const acknowledged = [...this.#acknowledged];
     const found = new Set(await eventually('a read of everything that was written', () => this.#read()));
-    return this.#acknowledged.filter((key) => !found.has(key));
+    return acknowledged.filter((key) => !found.has(key));
   }
 
   async #read(): Promise<readonly string[] | undefined> {

@@ -16,6 +16,9 @@ import { MEMBERSHIP, type Rig } from './rig.ts';
 const SAMPLE_MS = 333;
 const ASK_MS = 1_000;
 
+/** Whether it is not the operator's doing that this object is deleted, or that voters are unreachable after a call. */
+export type Excused = (what: 'deletion' | 'call', object?: KubeObject) => boolean;
+
 export class Invariants {
   readonly #rig: Rig;
   readonly #credentials: CredentialInvariants;
@@ -25,15 +28,14 @@ export class Invariants {
   readonly #owners = new Map<string, string>();
   readonly #unsubscribe: () => void;
   readonly #checks = new Set<Promise<void>>();
-  /** A user asked for members to stop: a Pod that is deleted then is not the operator's fault. */
-  #stopping: boolean;
+  readonly #excused: Excused;
   #list: Membership | undefined;
   #over = false;
 
-  constructor(rig: Rig, { stopping }: { readonly stopping: boolean }) {
+  constructor(rig: Rig, excused: Excused) {
     this.#rig = rig;
     this.#credentials = new CredentialInvariants(rig);
-    this.#stopping = stopping;
+    this.#excused = excused;
     this.#unsubscribe = rig.ledger.onChange(rig.namespace, (kind, before, after) =>
       this.#onChange(kind, before, after),
     );
@@ -41,12 +43,17 @@ export class Invariants {
     this.#check(this.#sampling());
   }
 
+  /** Those that were violated so far. */
+  get violated(): readonly string[] {
+    return [...this.#violations];
+  }
+
   /** The violated invariants. */
   async end(): Promise<readonly string[]> {
     this.#over = true;
     this.#unsubscribe();
     await Promise.all(this.#checks);
-    return [...this.#violations];
+    return this.violated;
   }
 
   #check(check: Promise<void>): void {
@@ -60,21 +67,23 @@ export class Invariants {
     const deletionStarted =
       after?.metadata.deletionTimestamp !== undefined && before?.metadata.deletionTimestamp === undefined;
     const removed = after === undefined && before !== undefined && before.metadata.deletionTimestamp === undefined;
-    if (this.#stopping || !(deletionStarted || removed)) return;
-    const name = (after ?? before)?.metadata.name ?? '';
+    const object = after ?? before;
+    if (!(deletionStarted || removed) || this.#excused('deletion', object)) return;
+    const name = object?.metadata.name ?? '';
     if (kind === 'PersistentVolumeClaim') this.#check(this.#volumeGoes(name));
-    if (kind === 'Pod') this.#podGoes(name);
+    if (kind === 'Pod') this.#check(this.#podGoes(name));
   }
 
   async #volumeGoes(claim: string): Promise<void> {
-    const list = (await this.#ask()) ?? this.#list;
+    const list = (await this.#ask({ linearizable: true })) ?? this.#list;
     const listed = list?.members.find(({ name }) => volumeClaimName(name) === claim);
     if (listed) this.#violations.add(`I6: PVC ${claim} is deleted while etcd counts its member ${hexId(listed.id)}`);
   }
 
-  #podGoes(name: string): void {
-    const voters = votersOf(this.#list);
-    const left = this.#reachable(voters).filter((each) => each !== name);
+  async #podGoes(name: string): Promise<void> {
+    const others = this.#running().flatMap(({ pod }) => (pod.metadata.name === name ? [] : (pod.metadata.name ?? '')));
+    const voters = votersOf((await this.#ask({ linearizable: true })) ?? this.#list);
+    const left = others.filter((each) => voters.includes(each));
     if (voters.includes(name) && left.length < quorum(voters.length))
       this.#violations.add(`I4: Pod ${name} is deleted, and ${left.length} of ${voters.length} voters are left`);
   }
@@ -83,15 +92,12 @@ export class Invariants {
     if (!MEMBERSHIP.includes(call.method)) return;
     const others = this.#rig.membershipCalls().filter((other) => other !== call && other.open);
     if (others.length > 0) this.#violations.add(`I3: ${call.method} while ${others[0]?.method} is in flight`);
-    const before = votersOf(this.#list);
     this.#check(
       call.over.then(async () => {
         const after = votersOf(await this.#ask());
         const left = this.#reachable(after);
-        if (before.length > 0 && after.length > 0 && left.length < quorum(before.length))
-          this.#violations.add(
-            `I4: after ${call.method} ${left.length} of formerly ${before.length} voters are reachable`,
-          );
+        if (left.length >= quorum(after.length) || after.length === 0 || this.#excused('call')) return;
+        this.#violations.add(`I4: after ${call.method} ${left.length} of ${after.length} voters are reachable`);
       }),
     );
   }
@@ -118,11 +124,11 @@ export class Invariants {
     this.#owners.set(run.data, id);
   }
 
-  /** The members of the cluster, as a member that responds knows them. */
-  async #ask(): Promise<Membership | undefined> {
+  /** The members of the cluster, as a member that responds knows them; one that has just started may know an earlier state. */
+  async #ask({ linearizable = false } = {}): Promise<Membership | undefined> {
     for (const run of this.#running()) {
       const ask = this.#rig.asClient(run, ASK_MS);
-      const answer = ask && (await this.#rig.world.etcd.memberList({ ...ask, linearizable: false }));
+      const answer = ask && (await this.#rig.world.etcd.memberList({ ...ask, linearizable }));
       if (!answer?.ok) continue;
       this.#list = answer.value;
       return answer.value;
@@ -143,7 +149,7 @@ export class Invariants {
     for (const violated of await this.#credentials.atRest(this.#running())) this.#violations.add(violated);
     const members = this.#rig.members;
     if (members.every(({ spec }) => (spec as { readonly dormant?: boolean }).dormant === true)) return;
-    const listed = ((await this.#ask())?.members ?? []).map(
+    const listed = ((await this.#ask({ linearizable: true }))?.members ?? []).map(
       (m) => `${m.name} ${hexId(m.id)} ${m.isLearner ? '' : 'votes'}`,
     );
     const known = members.map((m: EtcdMember) => `${m.metadata.name} ${m.status?.memberID} votes`);

@@ -52,22 +52,32 @@ export class Rig {
   /** Of all members together. */
   readonly rpcs: Rulebook;
   readonly #start: () => Child;
+  readonly #maxNames: number;
   readonly #operators: Child[] = [];
   readonly #passwords: string[] = [];
   /** The cluster as it was created; it keeps its uid after it was deleted. */
   made: EtcdCluster | undefined;
 
-  private constructor(world: World, ledger: Ledger, namespace: string, proxy: FaultProxy, start: () => Child) {
+  private constructor(
+    world: World,
+    ledger: Ledger,
+    namespace: string,
+    proxy: FaultProxy,
+    start: () => Child,
+    maxNames: number,
+  ) {
     this.world = world;
     this.ledger = ledger;
     this.namespace = namespace;
     this.proxy = proxy;
     this.#start = start;
+    this.#maxNames = maxNames;
     this.rpcs = new Rulebook();
     world.kubelet.front(namespace, this.rpcs);
   }
 
-  static async build(world: World, ledger: Ledger): Promise<Rig> {
+  /** `maxNames`: more than the members that its cluster will ever have, one after the other. */
+  static async build(world: World, ledger: Ledger, maxNames = MAX_NAMES): Promise<Rig> {
     const namespace = await world.namespace();
     await grantLease(world.admin, namespace);
     const proxy = await world.faultProxy();
@@ -77,7 +87,7 @@ export class Rig {
       `--namespace=${namespace}`,
       `--rotation-grace=${GRACE_SECONDS}`,
     ];
-    return new Rig(world, ledger, namespace, proxy, () => world.startOperator(...proxy.flags, ...flags));
+    return new Rig(world, ledger, namespace, proxy, () => world.startOperator(...proxy.flags, ...flags), maxNames);
   }
 
   get operator(): Child {
@@ -116,7 +126,7 @@ export class Rig {
   /** The names of its members, the oldest first. */
   names(): readonly string[] {
     const { uid = '' } = this.made?.metadata ?? {};
-    return Array.from({ length: MAX_NAMES }, (_, i) => memberName(CLUSTER, uid, i + 1));
+    return Array.from({ length: this.#maxNames }, (_, i) => memberName(CLUSTER, uid, i + 1));
   }
 
   edit(spec: Partial<EtcdClusterSpec>): Promise<void> {
@@ -124,7 +134,11 @@ export class Rig {
   }
 
   async patch(fields: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.world.admin.patch(clusters, { namespace: this.namespace, name: CLUSTER }, fields);
+    await this.world.admin.patch(...this.clusterRef, fields);
+  }
+
+  get clusterRef() {
+    return [clusters, { namespace: this.namespace, name: CLUSTER }] as const;
   }
 
   get cluster(): EtcdCluster | undefined {

@@ -1,6 +1,5 @@
 /** Runs workloads: without a fault, to record calls and end state; and with one fault, to check for the same end state. */
 import { ABOUT_DATA } from '../support/about-data.ts';
-import type { Passed } from '../support/faults/proxy.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
 import type { World } from '../support/servers/world.ts';
 import { difference, isSame } from './canonical.ts';
@@ -8,6 +7,7 @@ import { Client } from './client.ts';
 import { Invariants } from './invariants.ts';
 import type { Counts, Ledger } from './ledger.ts';
 import type { Plan, Recorded } from './plans.ts';
+import { isTold, quiet, quietInTheEnd } from './quiet.ts';
 import { Rig } from './rig.ts';
 import type { Workload } from './workloads.ts';
 
@@ -31,11 +31,8 @@ export interface Verdict {
   readonly log: string;
 }
 
-const QUIET_MS = 3_000;
 const PREPARED_MS = 1_000;
 const AFTERWARDS_MS = 300;
-/** Message-only changes of a status are coalesced for half a minute. */
-const COALESCED_MS = 35_000;
 /** A call that hangs times out after 30 seconds. */
 const PATIENCE_MS = 90_000;
 const RECOVERY_MS = 10_000;
@@ -117,7 +114,7 @@ async function prepare(rig: Rig, workload: Workload): Promise<Stage> {
   await workload.prepare?.(rig);
   if (workload.prepare) await quiet(rig, PREPARED_MS);
   rig.ledger.turn(rig.namespace);
-  const invariants = new Invariants(rig, { stopping: workload.stopping === true });
+  const invariants = new Invariants(rig, (what) => what === 'deletion' && workload.stopping === true);
   const client = new Client(rig);
   return {
     end: async () => {
@@ -139,28 +136,6 @@ async function reach(rig: Rig, plan: Plan, reference: Reference, hit: () => bool
     throw new Error(`it did not reach the expected end state: ${seen}\n${difference(reference.state, rig.state())}`);
   });
   return performance.now();
-}
-
-/** The writes since then. */
-async function quiet(rig: Rig, forMs = QUIET_MS): Promise<readonly Passed[]> {
-  await pause(500); // a response may be in flight
-  const before = rig.writes().length;
-  await pause(forMs);
-  return rig.writes().slice(before);
-}
-
-const isTold = ({ resource }: Passed): boolean => resource.endsWith('/status');
-
-/** At rest the operator writes nothing. Coalesced status writes, which come late, belong to the end state too. */
-async function quietInTheEnd(rig: Rig, mayBeLate: (write: Passed) => boolean): Promise<readonly string[]> {
-  const until = performance.now() + COALESCED_MS;
-  for (;;) {
-    const since = await quiet(rig);
-    if (since.length === 0) return [];
-    if (since.every(mayBeLate) && performance.now() < until) continue;
-    const named = since.map((c) => `${c.verb} ${c.resource} ${c.name} ${c.code}`);
-    return [`I9: at rest it still writes: ${named.slice(0, 5).join(', ')}`];
-  }
 }
 
 function compareCounts(expected: Counts, seen: Counts): readonly string[] {
