@@ -12,6 +12,9 @@ const takesPorts = 'test/integration/lifecycle-isolation.test.ts';
 /** Files that start servers of their own and mostly wait for them. */
 const withServers = { maxWorkers: 3, testTimeout: 60_000, hookTimeout: 120_000 };
 
+/** Their cases wait for their turns: how many run in parallel is decided there. */
+const atOnce = { maxConcurrency: 64, testTimeout: 60_000, hookTimeout: 120_000 };
+
 /** None of them is about its own time limit: one that starts programs has to wait for its turn on a busy machine. */
 const unit = { maxWorkers: '100%', testTimeout: 30_000, hookTimeout: 60_000 }; // one core fewer otherwise
 
@@ -25,15 +28,8 @@ export default defineConfig({
       { test: { name: 'contract', include: [testFiles.contract], ...withServers } },
       { test: { name: 'integration', include: [testFiles.integration], exclude: [takesPorts], ...withServers } },
       { test: { name: 'integration-alone', include: [takesPorts], sequence: { groupOrder: 1 }, ...withServers } },
-      {
-        test: {
-          name: 'sweep',
-          include: [testFiles.sweep],
-          maxConcurrency: 64,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
-        },
-      },
+      { test: { name: 'sweep', include: [testFiles.sweep], ...atOnce } },
+      { test: { name: 'fuzz', include: [testFiles.fuzz], ...atOnce } },
       // Journeys mostly wait for Pods: two cores are enough for several side by side.
       {
         test: {

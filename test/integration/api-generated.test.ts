@@ -5,17 +5,16 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { targetOf } from '../../src/api/defaults.ts';
-import { type EtcdCluster, EtcdClusterSpecSchema } from '../../src/api/etcd-cluster.ts';
+import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import { etcdClusters, etcdMembers, memberName } from '../../src/api/names.ts';
 import { clientService, headlessService, pdb, seedMember } from '../../src/controllers/cluster/build.ts';
 import { memberPod, volumeClaim } from '../../src/controllers/member/build.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
-import { valueOf } from '../support/builders/spec-arbitrary.ts';
+import { clusterSpecSchema, hints, PRIORITY, valueOf } from '../support/builders/spec-arbitrary.ts';
 import { type Api, refusalOf, startApi, written } from '../support/servers/api-server.ts';
 
 const CASES = Number(process.env['CASES'] ?? 500);
-const PRIORITY = 'etcd';
 /** The same cases in every run unless a seed is given: a failure is then due to the change under test. */
 const seed = Number(process.env['SEED'] ?? 1);
 
@@ -56,41 +55,16 @@ function objectsOf(cluster: EtcdCluster): readonly (readonly [Resource, KubeObje
   ];
 }
 
-/** Fields that have to match each other or the cluster: random values would hardly ever be valid. */
-const hints = {
-  '.version': fc.constantFrom('3.5.35', '3.6.16', '3.7.3'),
-  '.priorityClassName': fc.constant(PRIORITY),
-  '.storage.size': fc.constantFrom('1Gi', '10Gi', 2147483648),
-  '.claims': fc.constant([]),
-  '.quotaBackendBytes': fc.constantFrom(0, 104857600, 1073741824),
-  '.electionTimeoutMilliseconds': fc.constantFrom(1000, 5000, 50000),
-  '.heartbeatIntervalMilliseconds': fc.constantFrom(10, 100, 200),
-  '.extraArgs[]': fc.constantFrom('--max-txn-ops=256', '--pre-vote', '--metrics=extensive'),
-  '.annotations': fc.constantFrom(
-    { note: 'any text' },
-    { 'kubernetes.io/config.mirror': 'x', 'volume.kubernetes.io/selected-node': 'n' },
-    { 'seccomp.security.alpha.kubernetes.io/pod': 'unconfined' },
-    { 'container.apparmor.security.beta.kubernetes.io/other': 'unconfined' },
-  ),
-  '.operator': fc.constantFrom('Exists', 'DoesNotExist'),
-  '.values': fc.constant([]),
-  '.requests': fc.constantFrom({}, { cpu: '100m' }, { cpu: 1, memory: '1Gi' }),
-  '.limits': fc.constantFrom({}, { cpu: '2' }, { cpu: 2, memory: '1Gi', 'vendor.com/x': 1 }),
-  '.bootstrap': fc.constant({}),
-  '.tls': fc.constant({ peer: { secretRef: { name: 'peer' } } }),
-  '.auth': fc.constantFrom({}, { enabled: false }),
-};
 const loose = {
   '.version': hints['.version'],
   '.priorityClassName': hints['.priorityClassName'],
   '.extraArgs[]': fc.oneof({ weight: 9, arbitrary: hints['.extraArgs[]'] }, fc.string()),
 };
-const schema = JSON.parse(JSON.stringify(EtcdClusterSpecSchema)) as Parameters<typeof valueOf>[0];
 const aSpec = fc.oneof(
-  valueOf(schema, hints, 0),
-  valueOf(schema, hints, 0.02),
-  valueOf(schema, loose, 0),
-  valueOf(schema, loose, 0.05),
+  valueOf(clusterSpecSchema, hints, 0),
+  valueOf(clusterSpecSchema, hints, 0.02),
+  valueOf(clusterSpecSchema, loose, 0),
+  valueOf(clusterSpecSchema, loose, 0.05),
 );
 
 test(`${CASES} random specs: refused, or valid for Services, a PodDisruptionBudget, a member, its Pod and its volume (SEED=${seed})`, async () => {

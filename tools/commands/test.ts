@@ -81,6 +81,7 @@ function everything(request: TestRequest): readonly Round[] {
 const programs: Partial<Record<Level, readonly Part[]>> = {
   contract: ['etcd-3.5', 'etcd-3.6', 'etcd-3.7', 'kubernetes', 'versitygw', 'fake-gcs-server', 'azurite'],
   sweep: ['kubernetes', 'etcd-3.6'],
+  fuzz: ['kubernetes', 'etcd-3.6'],
   integration: ['kubernetes', 'etcd-3.5', 'etcd-3.5.10', 'etcd-3.6', 'etcd-3.7', 'helm', 'cert-manager', 'versitygw'],
   e2e: ['kubernetes', 'coredns', 'helm', 'local-path-provisioner', 'pause', 'etcd-3.6', 'versitygw', 'cert-manager'],
 };

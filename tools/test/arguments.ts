@@ -3,7 +3,7 @@ import { nearest } from '../nearest.ts';
 import { UsageFailure } from '../terminal.ts';
 
 /** In the order in which they run: the quick ones first. */
-export const levels = ['unit', 'sim', 'contract', 'integration', 'e2e', 'sweep'] as const;
+export const levels = ['unit', 'sim', 'contract', 'integration', 'e2e', 'sweep', 'fuzz'] as const;
 export type Level = (typeof levels)[number];
 
 export interface TestRequest {

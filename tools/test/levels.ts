@@ -10,12 +10,13 @@ export const testFiles: Readonly<Record<Level, string>> = {
   integration: 'test/integration/**/*.test.ts',
   e2e: 'test/e2e/**/*.test.ts',
   sweep: 'test/sweep/**/*.test.ts',
+  fuzz: 'test/fuzz/**/*.test.ts',
 };
 
 /** These are never empty: a run without them has not tested anything. */
 export const requiredLevels: readonly Level[] = ['unit', 'sim', 'integration', 'e2e'];
 
-/** It takes more than an hour and runs only when it is named. A slice of it is among the integration tests. */
-export const namedOnly: readonly Level[] = ['sweep'];
+/** They take an hour or more and run only when they are named. A slice of each is among the integration tests. */
+export const namedOnly: readonly Level[] = ['sweep', 'fuzz'];
 
 export const filesOf = (level: Level): readonly string[] => globSync(testFiles[level], { cwd: root });

@@ -25,6 +25,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   'test/integration/rotation.test.ts': 80,
   'test/integration/upkeep.test.ts': 75,
   'test/integration/restore.test.ts': 70,
+  'test/integration/fuzz.test.ts': 60,
   'test/integration/engine-faults.test.ts': 70,
   'test/integration/tls.test.ts': 65,
 };

@@ -3,7 +3,12 @@
  * as it is in the schema.
  */
 import fc, { type Arbitrary } from 'fast-check';
+import { EtcdClusterSpecSchema } from '../../../src/api/etcd-cluster.ts';
 import type { Schema } from '../../../tools/gen/api-reference.ts';
+
+export const clusterSpecSchema = JSON.parse(JSON.stringify(EtcdClusterSpecSchema)) as Schema;
+/** A PriorityClass that the tests create. */
+export const PRIORITY = 'etcd';
 
 const ODD_TEXT = [
   '',
@@ -31,6 +36,30 @@ const ODD_KEYS = ['', 'a b', 'a/b/c', 'Ä', '-a', 'a'.repeat(64), 'kubernetes.io
 /** Values of our own for fields that chance alone would never get right. The key is the end of the path. */
 export type Hints = Readonly<Record<string, Arbitrary<unknown>>>;
 
+/** Fields that have to match each other or the cluster: random values would hardly ever be valid. */
+export const hints = {
+  '.version': fc.constantFrom('3.5.35', '3.6.16', '3.7.3'),
+  '.priorityClassName': fc.constant(PRIORITY),
+  '.storage.size': fc.constantFrom('1Gi', '10Gi', 2147483648),
+  '.claims': fc.constant([]),
+  '.quotaBackendBytes': fc.constantFrom(0, 104857600, 1073741824),
+  '.electionTimeoutMilliseconds': fc.constantFrom(1000, 5000, 50000),
+  '.heartbeatIntervalMilliseconds': fc.constantFrom(10, 100, 200),
+  '.extraArgs[]': fc.constantFrom('--max-txn-ops=256', '--pre-vote', '--metrics=extensive'),
+  '.annotations': fc.constantFrom(
+    { note: 'any text' },
+    { 'kubernetes.io/config.mirror': 'x', 'volume.kubernetes.io/selected-node': 'n' },
+    { 'seccomp.security.alpha.kubernetes.io/pod': 'unconfined' },
+    { 'container.apparmor.security.beta.kubernetes.io/other': 'unconfined' },
+  ),
+  '.operator': fc.constantFrom('Exists', 'DoesNotExist'),
+  '.values': fc.constant([]),
+  '.requests': fc.constantFrom({}, { cpu: '100m' }, { cpu: 1, memory: '1Gi' }),
+  '.limits': fc.constantFrom({}, { cpu: '2' }, { cpu: 2, memory: '1Gi', 'vendor.com/x': 1 }),
+  '.bootstrap': fc.constant({}),
+  '.tls': fc.constant({ peer: { secretRef: { name: 'peer' } } }),
+  '.auth': fc.constantFrom({}, { enabled: false }),
+};
 /** `odd` is how often a leaf goes beyond its bounds. */
 export function valueOf(schema: Schema, hints: Hints, odd: number, path = ''): Arbitrary<unknown> {
   const hint = Object.entries(hints).find(([end]) => path.endsWith(end))?.[1];
