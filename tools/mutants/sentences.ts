@@ -100,7 +100,9 @@ export const SENTENCES: readonly Sentence[] = [
   ]),
   ...of('src/controllers/cluster/rules/bootstrap.ts', [
     ['bootstrap', '??', 3, 'right', 'a crash changes the token, and bootstraps another etcd cluster'],
-    ['bootstrap', 'max()', 1, '0', 'a name is given to a second member'],
+  ]),
+  ...of('src/controllers/cluster/observed.ts', [
+    ['seedNumber', 'max()', 1, '1', 'the name of a rebuilt seed is that of the old one, whose PVC may still exist'],
   ]),
   ...of('src/controllers/cluster/rules/running.ts', [
     ['leftMs', '??', 1, 'right', 'the PVC of a removed member is deleted at once, because the PVC itself is old'],

@@ -29,8 +29,8 @@ function isPending(o: Observed, { last }: { readonly last: string }): boolean {
 }
 
 /**
- * Failed replacements in a row. A member of before the first of them is no failed replacement. Not: of before the last one, or two
- * members that fail in turns would each reset the count of the other, and lose a volume each time.
+ * Failed replacements in a row. A member that is older than the first of them is no failed replacement. Not: older than the last one, or
+ * two members that fail in turns would each reset the count of the other, and lose a volume each time.
  */
 export function failedReplacements(o: Observed, m: MemberView): number {
   const repair = currentRepair(o);
