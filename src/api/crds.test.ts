@@ -92,7 +92,10 @@ describe('the narrow view', () => {
   };
   const ready = '.status.conditions[?(@.type=="Ready")].status';
   test.each([
-    ['EtcdCluster', ['Version .spec.version', 'Replicas .spec.replicas', 'Ready .status.readyMembers']],
+    [
+      'EtcdCluster',
+      ['Version .spec.version', 'Replicas .spec.replicas', 'Ready .status.readyMembers', 'Suspend .spec.suspend'],
+    ],
     ['EtcdMember', ['Cluster .spec.clusterName', 'Version .spec.version', 'Running .status.version', `Ready ${ready}`]],
     ['EtcdSnapshot', ['Cluster .spec.clusterRef.name', 'Phase .status.phase']],
     ['EtcdDefrag', ['Cluster .spec.clusterRef.name', 'Phase .status.phase', 'Defragmented .status.defragmented']],
@@ -105,9 +108,9 @@ describe('the narrow view', () => {
         'Last Schedule .status.lastScheduleTime',
       ],
     ],
-  ])('of %s has the columns of the Go operator, and at most two more', (kind, columns) => {
+  ])('of %s has the columns of the Go operator, whether it is suspended, and at most one more', (kind, columns) => {
     const shown = narrow(kind);
     expect(shown).toEqual(expect.arrayContaining([...columns, 'Age .metadata.creationTimestamp']));
-    expect(shown.length).toBeLessThanOrEqual(columns.length + 3);
+    expect(shown.length).toBeLessThanOrEqual(columns.length + 2);
   });
 });
