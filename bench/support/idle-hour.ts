@@ -38,7 +38,7 @@ export async function startHours(through: Identity, namespace: string): Promise<
     signal: over.signal,
     heartbeat: new ApiServerHeartbeat(clock),
     ...OUTSIDE,
-    parts: { stores: [], controllers: [], deadWatches: [] },
+    parts: { stores: [], optional: [], controllers: [], deadWatches: [] },
   };
   const client = new HttpClient(new Transport(() => Promise.resolve(through)));
   const etcd = new EtcdClient(() => clock.monotonic(), {
@@ -46,7 +46,7 @@ export async function startHours(through: Identity, namespace: string): Promise<
     backoff: { firstMs: 500, maxMs: 30_000 },
   });
   const stores = startStores(client, process);
-  await whenSynced(process.parts.stores, clock, over.signal);
+  await whenSynced(process.parts, clock, over.signal);
   const stopControllers = startControllers(client, etcd, stores, process, over.signal);
   const { controllers } = process.parts;
   const idle = (): Promise<true> =>

@@ -18,7 +18,7 @@ import { systemClock as clock, sleep } from '../runtime/clock.ts';
 import { alive, ready } from '../runtime/health.ts';
 import { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
-import { crdOf, serve, whenSynced } from '../runtime/manager.ts';
+import { missingCRDs, serve, whenSynced } from '../runtime/manager.ts';
 import { createMetrics, LATENCY, type Metrics } from '../runtime/metrics.ts';
 import { startControllers } from './controllers.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
@@ -101,7 +101,6 @@ function connect(flags: Flags, metrics: Metrics, heartbeat: ApiServerHeartbeat):
 
 /** Serves the probes and the metrics; resolves to a function that closes the servers. */
 async function servePages({ flags, metrics, heartbeat, parts }: Process): Promise<() => void> {
-  const missing = () => parts.stores.filter((s) => s.missing).map((s) => crdOf(s.resource));
   const unsynced = () => parts.stores.filter((s) => !s.synced && !s.missing).map((s) => s.resource.kind);
   const probes = {
     '/healthz': () =>
@@ -110,8 +109,9 @@ async function servePages({ flags, metrics, heartbeat, parts }: Process): Promis
         oldestReconcileMs: Math.max(0, ...parts.controllers.map((c) => c.oldestReconcileMs)),
       }),
     '/readyz': () => {
+      const { needed: missing, unused } = missingCRDs(parts);
       const { sinceResponseMs } = heartbeat;
-      return ready({ unsynced: unsynced(), missing: missing(), sinceResponseMs, observeOnly: flags.observeOnly });
+      return ready({ unsynced: unsynced(), missing, unused, sinceResponseMs, observeOnly: flags.observeOnly });
     },
   };
   const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
@@ -142,13 +142,13 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
     throw new Usage(`cannot find the API server: ${error instanceof Error ? error.message : String(error)}`, 2);
   });
   const identity = `${hostname()}_${randomUUID()}`;
-  const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
+  const parts: Parts = { stores: [], optional: [], controllers: [], deadWatches: [] };
   const self: Process = { flags, clock, log, metrics, identity, signal, heartbeat, ...OUTSIDE, parts };
   const stores = startStores(client, self);
   const closePages = await servePages(self);
   void heartbeat.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);
   try {
-    await whenSynced(parts.stores, clock, signal, flags.observeOnly);
+    await whenSynced(parts, clock, signal);
     return await lead(client, stores, self);
   } catch (error) {
     if (signal.aborted) return 0;

@@ -16,9 +16,10 @@ import { type AnyStore, Store } from '../kube/store.ts';
 import type { KeySource } from '../pki/issue.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Controller } from '../runtime/controller.ts';
+import { unusedCRD } from '../runtime/health.ts';
 import type { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
 import type { Logger } from '../runtime/log.ts';
-import { startCache } from '../runtime/manager.ts';
+import { crdOf, startCache } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Flags } from './flags.ts';
 
@@ -42,6 +43,8 @@ export interface Process {
 
 export interface Parts {
   stores: readonly AnyStore[];
+  /** Those of `stores` whose CRD need not be installed. */
+  optional: readonly AnyStore[];
   controllers: readonly Running[];
   readonly deadWatches: string[];
 }
@@ -63,13 +66,20 @@ export function startStores(client: Client, process: Process) {
     startCache(store, options);
     return store;
   };
-  const needed = {
+  // CRDs may be managed apart from the operator: a kind that is not used must not keep it from all clusters. Once its CRD is
+  // installed, the watch fills the cache, and its controller continues.
+  const optional = <T extends KubeObject>(store: Store<T>): Store<T> => {
+    startCache(store, { ...options, whenMissing: unusedCRD(crdOf(store.resource)) });
+    parts.optional = [...parts.optional, store];
+    return store;
+  };
+  const stores = {
     clusters: cached(new Store(clusterResource, namespaces)),
     members: cached(new Store(memberResource, namespaces, [CLUSTER_LABEL])),
-    snapshots: cached(new Store(snapshotResource, namespaces, [SCHEDULE_LABEL])),
-    schedules: cached(new Store(scheduleResource, namespaces, [byCluster])),
-    defrags: cached(new Store(defragResource, namespaces)),
-    defragPolicies: cached(new Store(defragPolicyResource, namespaces)),
+    snapshots: optional(new Store(snapshotResource, namespaces, [SCHEDULE_LABEL])),
+    schedules: optional(new Store(scheduleResource, namespaces, [byCluster])),
+    defrags: optional(new Store(defragResource, namespaces)),
+    defragPolicies: optional(new Store(defragPolicyResource, namespaces)),
     services: cached(new Store(services, namespaces, [], MANAGED_SELECTOR)),
     pods: cached(new Store(pods, namespaces, [JOB_NAME_LABEL], MANAGED_SELECTOR)),
     jobs: cached(new Store(jobs, namespaces, [SCHEDULE_LABEL], MANAGED_SELECTOR)),
@@ -77,13 +87,13 @@ export function startStores(client: Client, process: Process) {
     pdbs: cached(new Store(podDisruptionBudgets, namespaces, [], MANAGED_SELECTOR)),
     nodes: cached(new Store(nodes, [])),
   };
-  parts.stores = Object.values(needed);
+  parts.stores = Object.values(stores);
   const whenMissing =
     'cert-manager is not installed, and an EtcdCluster needs it: install cert-manager; retrying every few seconds';
   // cert-manager may not be installed: its CRD is watched once an EtcdCluster needs it, and readiness does not depend on it.
   const onDemand = new Store(certificates, namespaces, [], MANAGED_SELECTOR);
-  onFirst(needed.clusters, asksCertManager, () => startCache(onDemand, { ...options, whenMissing }));
-  return { ...needed, certificates: onDemand };
+  onFirst(stores.clusters, asksCertManager, () => startCache(onDemand, { ...options, whenMissing }));
+  return { ...stores, certificates: onDemand };
 }
 
 function onFirst<T extends KubeObject>(store: Store<T>, matches: (object: T) => boolean, start: () => void): void {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Clock } from './clock.ts';
-import { alive, ready, STUCK_MS, UNREACHABLE_MS } from './health.ts';
+import { alive, ready, STUCK_MS, UNREACHABLE_MS, unusedCRD } from './health.ts';
 import { ApiServerHeartbeat, QUIET_MS } from './heartbeat.ts';
 
 test.each([
@@ -19,10 +19,10 @@ test.each([
 test.each([
   ['all is well', { unsynced: [], missing: [], sinceResponseMs: 0 }, 200, 'ok'],
   [
-    'all is well, and nothing is changed: a CRD may be missing',
-    { unsynced: [], missing: ['things.example.com'], sinceResponseMs: 0, observeOnly: true },
+    'all is well, and nothing is changed',
+    { unsynced: [], missing: [], sinceResponseMs: 0, observeOnly: true },
     200,
-    'ok, observe only: this operator changes nothing',
+    'ok\nobserve only: this operator changes nothing',
   ],
   [
     'two caches are not synced',
@@ -41,6 +41,12 @@ test.each([
     { unsynced: [], missing: [], sinceResponseMs: UNREACHABLE_MS + 1_000 },
     503,
     'the API server has been unreachable for 91 s',
+  ],
+  [
+    'the CRD of an optional kind is not installed',
+    { unsynced: [], missing: [], unused: ['x.example'], sinceResponseMs: 0 },
+    200,
+    `ok\n${unusedCRD('x.example')}`,
   ],
 ])('ready: %s', (_what, facts, code, text) => {
   expect(ready(facts)).toEqual({ code, text: `${text}\n` });

@@ -17,6 +17,8 @@ export interface Readiness {
   readonly unsynced: readonly string[];
   /** Names of CRDs that are not installed. */
   readonly missing: readonly string[];
+  /** The same, of kinds without which the operator works. */
+  readonly unused?: readonly string[];
   /** How long ago the API server last responded. */
   readonly sinceResponseMs: number;
   /** The process runs with `--observe-only`. */
@@ -27,8 +29,10 @@ export interface Readiness {
 export const STUCK_MS = 300_000;
 export const UNREACHABLE_MS = 90_000;
 
-const probeResult = (trouble: readonly string[], ok = 'ok'): ProbeResult =>
-  trouble.length === 0 ? { code: 200, text: `${ok}\n` } : { code: 503, text: `${trouble.join('\n')}\n` };
+const probeResult = (trouble: readonly string[], notes: readonly string[] = []): ProbeResult =>
+  trouble.length === 0
+    ? { code: 200, text: `${['ok', ...notes].join('\n')}\n` }
+    : { code: 503, text: `${[...trouble, ...notes].join('\n')}\n` };
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
@@ -42,15 +46,24 @@ export const alive = ({ deadWatches, oldestReconcileMs }: Life): ProbeResult =>
 export const missingCRD = (name: string): string =>
   `the CustomResourceDefinition ${name} is not installed: install the CRDs of the chart (crds.enabled=true). The operator continues by itself once it is installed`;
 
-/** With observeOnly, a CRD may be missing: the other operator has not all of them. */
-export const ready = ({ unsynced, missing, sinceResponseMs, observeOnly = false }: Readiness): ProbeResult =>
+/** The same, of a kind without which the operator works. */
+export const unusedCRD = (name: string): string =>
+  `the CustomResourceDefinition ${name} is not installed: objects of this kind are not reconciled. To use them, install the CRDs of the chart (crds.enabled=true)`;
+
+export const ready = ({
+  unsynced,
+  missing,
+  unused = [],
+  sinceResponseMs,
+  observeOnly = false,
+}: Readiness): ProbeResult =>
   probeResult(
     [
-      ...(observeOnly ? [] : missing.map(missingCRD)),
+      ...missing.map(missingCRD),
       ...unsynced.map((kind) => `the cache of ${kind} is not synced yet`),
       ...(sinceResponseMs > UNREACHABLE_MS
         ? [`the API server has been unreachable for ${seconds(sinceResponseMs)}`]
         : []),
     ],
-    observeOnly ? 'ok, observe only: this operator changes nothing' : 'ok',
+    [...(observeOnly ? ['observe only: this operator changes nothing'] : []), ...unused.map(unusedCRD)],
   );

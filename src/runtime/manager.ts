@@ -47,14 +47,21 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
     }).catch((error: unknown) => options.onDead(kind, error));
 }
 
-/** Resolves when every cache has received its first list; `unlessMissing`: those whose CRD is not installed are not waited for. */
-export async function whenSynced(
-  stores: readonly AnyStore[],
-  clock: Clock,
-  signal: AbortSignal,
-  unlessMissing = false,
-): Promise<void> {
-  while (!stores.every((s) => s.synced || (unlessMissing && s.missing))) {
+/** The caches, and those of them whose CRD need not be installed. */
+interface Caches {
+  readonly stores: readonly AnyStore[];
+  readonly optional: readonly AnyStore[];
+}
+
+/** CRDs that are not installed: the operator waits for those that it needs, and continues without the others. */
+export function missingCRDs({ stores, optional }: Caches): { readonly needed: string[]; readonly unused: string[] } {
+  const names = (all: readonly AnyStore[]): string[] => all.filter((s) => s.missing).map((s) => crdOf(s.resource));
+  return { needed: names(stores.filter((s) => !optional.includes(s))), unused: names(optional) };
+}
+
+/** Resolves when every cache has received its first list, or its CRD is optional and not installed. */
+export async function whenSynced({ stores, optional }: Caches, clock: Clock, signal: AbortSignal): Promise<void> {
+  while (!stores.every((s) => s.synced || (s.missing && optional.includes(s)))) {
     await sleep(clock, 20, signal);
     signal.throwIfAborted();
   }

@@ -3,7 +3,11 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export interface GaugeSources {
   readonly controllers: readonly { readonly name: string; readonly depth: number }[];
-  readonly stores: readonly { readonly resource: { readonly kind: string }; readonly size: number }[];
+  readonly stores: readonly {
+    readonly resource: { readonly kind: string };
+    readonly size: number;
+    readonly missing: boolean;
+  }[];
 }
 
 export interface Timestamps<Label extends string> {
@@ -85,6 +89,15 @@ function registerGauges(registry: Registry, { controllers, stores }: GaugeSource
     registers: [registry],
     collect() {
       for (const { resource, size } of stores) this.set({ kind: resource.kind }, size);
+    },
+  });
+  new Gauge({
+    name: 'etcd_operator_crd_missing',
+    help: '1 while the CustomResourceDefinition of a kind is not installed.',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      for (const { resource, missing } of stores) this.set({ kind: resource.kind }, missing ? 1 : 0);
     },
   });
 }

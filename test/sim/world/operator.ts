@@ -54,7 +54,7 @@ export class OperatorProcess {
     const { ground, lease, client, etcd, keys } = this.#around;
     const { signal } = this.#ended;
     const clock = ground.timeline.clockOf(this, ground.random);
-    const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
+    const parts: Parts = { stores: [], optional: [], controllers: [], deadWatches: [] };
     const log = ground.story ? storyteller(ground, this.name) : SILENT;
     const heartbeat = new ApiServerHeartbeat(clock);
     const handshake = this.#around.handshake(this);
@@ -63,7 +63,7 @@ export class OperatorProcess {
     const port = client(this);
     const stores = startStores(port, self);
     try {
-      await whenSynced(parts.stores, clock, signal);
+      await whenSynced(parts, clock, signal);
       while (!lease.take(this)) {
         await sleep(clock, RETRY_MS, signal);
         signal.throwIfAborted();
