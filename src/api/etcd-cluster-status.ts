@@ -38,6 +38,9 @@ export const MemberEntrySchema = Type.Object({
   quotaUsedPercent: optionalInt32('Percentage of the database quota that is used, in steps of ten.'),
 });
 
+/** More than back-off allows in an hour, unless a user resets it with an edit again and again. */
+export const MAX_RECENT = 100;
+
 const parts = (what: string) => ({
   client: optionalText(`${what}, for the client port.`),
   peer: optionalText(`${what}, for the peer port.`),
@@ -107,6 +110,19 @@ export const EtcdClusterStatusSchema = Type.Object({
       format: 'int64',
       description: 'The metadata.generation at that time: an edit of the spec resets the count.',
     }),
+    recent: Type.Optional(
+      Type.Array(
+        Type.Object({
+          member: Type.String({ description: 'The EtcdMember.' }),
+          at: Type.String({ format: 'date-time', description: 'When its replacement started.' }),
+        }),
+        {
+          maxItems: MAX_RECENT,
+          description:
+            'Replacements of the last hour in which a volume was discarded that may have been intact. The operator limits their number over all clusters.',
+        },
+      ),
+    ),
   }),
   refusedChange: optionalObject(
     'Members that the operator restarted because every voter refused a membership change although all were healthy: each member at most once per change.',

@@ -3,7 +3,8 @@ import { mountedBy } from '../access/mounted.ts';
 import { EXPIRY, SecretCache } from '../access/secret-cache.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../api/names.ts';
-import { clusterReconciler, isComplete, wireCluster } from '../controllers/cluster/controller.ts';
+import { clusterReconciler, countReplacements, isComplete, wireCluster } from '../controllers/cluster/controller.ts';
+import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
 import { notYetReconciler } from '../controllers/defrag/controller.ts';
 import { isMemberReady, memberReconciler, wireMember } from '../controllers/member/controller.ts';
 import { countSnapshots, snapshotReconciler, wireSnapshot } from '../controllers/snapshot/controller.ts';
@@ -104,6 +105,7 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
     images: imagesOf(flags),
     credentials: credentialsFor(client, stores, process, clockAheadMs),
     entropy: keys,
+    replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour),
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
     observedMs: (key: string, state: string | undefined) => states.forMs(key, state),
     clockAheadMs,
@@ -149,6 +151,7 @@ export function startControllers(
   const ports = portsOf(client, etcd, stores, process);
   parts.controllers = controllersOf(ports).map((start) => start(options));
   countSnapshots(metrics.registry, stores.snapshots);
+  countReplacements(metrics.registry, ports);
   metrics.gauges(parts);
   metrics.timestamps({ ...EXPIRY, read: () => ports.credentials.expiries() });
   metrics.timestamps({ ...LAST_BACKUP, read: () => lastBackups(stores.schedules) });

@@ -23,6 +23,7 @@ test('without flags the defaults are those of earlier operators', () => {
     etcdImageAllowed: [],
     nodeLostAfterSeconds: 600,
     rotationGraceSeconds: 120,
+    replacementsPerHour: 10,
     watchNamespaces: [],
     kubeconfig: undefined,
     namespace: undefined,
@@ -71,6 +72,7 @@ test.each([
   [['run'], 'too many arguments'],
   [['--leader-elect=maybe'], '--leader-elect must be true or false'],
   [['--observe-only=maybe'], '--observe-only must be true or false'],
+  [['--replacements-per-hour=few'], '--replacements-per-hour must be a number'],
   [['--kubeconfig'], 'argument missing'],
   [['--operator-image=controller:latest'], 'placeholder'],
 ])('%j is refused with a message and exit code 2', (args, message) => {

@@ -29,6 +29,10 @@ const secondsFor =
     if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
     throw new Usage(`${flag} must be a number of seconds, not ${JSON.stringify(value)}`, 2);
   };
+const perHour = (value: string): number => {
+  if (/^\d{1,6}$/.test(value)) return Number(value);
+  throw new Usage(`--replacements-per-hour must be a number, not ${JSON.stringify(value)}`, 2);
+};
 const nodeSeconds = secondsFor('--node-lost-after');
 const graceSeconds = secondsFor('--rotation-grace');
 /** A kubelet syncs the Secrets of a Pod once a minute, and its cache may be another minute old. */
@@ -91,6 +95,11 @@ function command(output: string[]): Command {
       'during a CA rotation, how long a changed Secret takes to reach the Pods that mount it; env ROTATION_GRACE',
       graceSeconds,
     )
+    .option(
+      '--replacements-per-hour <number>',
+      'in all clusters together, discard at most this many volumes per hour of members that seem lost, or of 2 % of the clusters if that is more; 0: none; env REPLACEMENTS_PER_HOUR',
+      perHour,
+    )
     .option('--watch-namespace <list>', 'namespaces to watch, comma-separated; empty: all; env WATCH_NAMESPACE')
     .option('--kubeconfig <file>', 'kubeconfig file for running outside of a Pod')
     .option('--namespace <name>', 'namespace of the Lease; env POD_NAMESPACE, else that of the Pod')
@@ -128,6 +137,9 @@ export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
       program.opts<{ nodeLostAfter?: number }>().nodeLostAfter ?? nodeSeconds(env['NODE_LOST_AFTER'] || '600'),
     rotationGraceSeconds:
       program.opts<{ rotationGrace?: number }>().rotationGrace ?? graceSeconds(env['ROTATION_GRACE'] || GRACE_SECONDS),
+    replacementsPerHour:
+      program.opts<{ replacementsPerHour?: number }>().replacementsPerHour ??
+      perHour(env['REPLACEMENTS_PER_HOUR'] || '10'),
     watchNamespaces: list(options['watchNamespace'] ?? env['WATCH_NAMESPACE'] ?? ''),
     kubeconfig: options['kubeconfig'] || undefined,
     namespace: options['namespace'] || env['POD_NAMESPACE'] || undefined,

@@ -51,6 +51,18 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
     undefined,
   ],
   [
+    'a lost member is not replaced while too many of other clusters were',
+    cluster([voter('a'), lost('b', { rateLimit: 'too many' }), voter('c')]),
+    ['replace'],
+    'ReplacementRateLimited',
+  ],
+  [
+    'a lost member that a user deletes is removed however many were replaced',
+    cluster([voter('a'), lost('b', { rateLimit: 'too many', object: 'terminating' }), voter('c')]),
+    ['remove', 'scaleDown'],
+    undefined,
+  ],
+  [
     'two lost members of five do not block each other',
     cluster([voter('a'), lost('b'), lost('c'), voter('d'), voter('e')]),
     ['remove', 'scaleDown', 'replace'],

@@ -46,6 +46,8 @@ interface MemberFacts {
   readonly podBlockedBy?: string | undefined;
   /** Why it is not replaced yet, after replacements that failed. */
   readonly backOff?: string | undefined;
+  /** Why it is not replaced yet, after replacements in other clusters. */
+  readonly rateLimit?: string | undefined;
 }
 
 export interface VoterView extends MemberFacts {
@@ -118,6 +120,10 @@ const hasFailed: Requirement = (_, member) =>
 
 const backOffOver: Requirement = (_, { backOff }) =>
   backOff === undefined ? undefined : { reason: 'ReplacementBackOff', message: backOff };
+
+export const RATE_LIMITED = 'ReplacementRateLimited';
+const withinRate: Requirement = (_, { rateLimit }) =>
+  rateLimit === undefined ? undefined : { reason: RATE_LIMITED, message: rateLimit };
 
 const noneUnready = (unready: readonly Member[]): Blocked | undefined =>
   unready.length === 0
@@ -198,7 +204,7 @@ const neverStarted: Requirement = ({ joiners }, member) =>
 const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
   remove: [leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays)],
   scaleDown: [leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays), policyRecorded],
-  replace: [leaderAgreed, ofVoter(othersKeepQuorum), hasFailed, backOffOver, policyRecorded],
+  replace: [leaderAgreed, ofVoter(othersKeepQuorum), hasFailed, backOffOver, withinRate, policyRecorded],
   restart: [
     membersReady,
     membersComplete,

@@ -86,6 +86,8 @@ export const HEALTHY_RESET_MS = 60 * 60_000;
 export const REPLACEMENT_PAUSE_MS = 30_000;
 /** A recorded replacement without a new member is attempted again within this time: the deletion was refused, or the operator was killed. */
 export const REPLACED_WITHIN_MS = 60_000;
+/** Replacements on judged evidence are limited over all clusters for this long: time for a person to find a cause that all share. */
+export const REPLACEMENT_RATE_MS = 60 * 60_000;
 
 // Cluster: at rest
 

@@ -40,6 +40,7 @@ function aController(
   now = (): number => systemClock.now(),
   speed = 1,
   observeOnly = false,
+  mayExecute?: () => boolean,
 ) {
   const server = new ModelApiServer(
     admit ? { admit: (resource, object) => (resource.kind === 'Part' ? admit() : object) } : {},
@@ -77,6 +78,7 @@ function aController(
     decide,
     ...(call && { call }),
     ...(isMinor && { isMinor }),
+    ...(mayExecute && { admit: mayExecute }),
   };
   const notes: string[] = [];
   const metrics = createMetrics();
@@ -387,5 +389,25 @@ test('with observeOnly nothing is written, not even the status, and a plan that 
   await settle();
   const { values } = await metrics.observedPlans.get();
   expect(values.map(({ labels, value }) => [labels.rule, value])).toEqual([['grow', 1]]);
+  stop();
+});
+
+test('a plan that is not admitted is not executed, not even its latch, and is decided again at once', async () => {
+  let asked = 0;
+  const { server, observed, stop } = aController(
+    ({ parts: found }) =>
+      plan(found.length === 0 ? { latch: { token: 't' }, steps: [{ do: 'create', object: aPart('part') }] } : {}),
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    1,
+    false,
+    () => ++asked > 1,
+  );
+  const { metadata } = await server.create(things, aThing());
+  await until('the second reconcile', () => observed.length >= 2);
+  expect(observed[1]?.thing.metadata.resourceVersion).toBe(metadata.resourceVersion);
+  await until('the Part', async () => (await server.get(parts, { namespace: 'n', name: 'part' })) !== undefined);
   stop();
 });

@@ -20,6 +20,11 @@ export interface Reconciler<Observed, Status extends object, Call extends NamedC
   readonly observe: (key: string, signal: AbortSignal, memory: Memory) => Promise<Observed | undefined>;
   readonly subject: (observed: Observed) => Subject<Status>;
   readonly decide: (observed: Observed) => Plan<Status, Call>;
+  /**
+   * Whether a plan may be executed, asked when nothing else can come between. For limits that several objects share; false: the
+   * object is reconciled again, and observes that the limit was reached meanwhile.
+   */
+  readonly admit?: (observed: Observed, plan: Plan<Status, Call>) => boolean;
   /** Executes the calls of its plans. */
   readonly call?: (call: Call, signal: AbortSignal) => Promise<void>;
   /** Whether two statuses differ only in messages, which no client waits for: such a change is coalesced with the next one. */
@@ -141,6 +146,7 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
       if (this.#options.observeOnly) return this.#onlyCount(decided, isNew);
       const heldMs = this.#failures.heldForMs(key, decided);
       const plan = heldMs > 0 ? withoutSteps(decided, this.#reconciler.subject(observed).status) : decided;
+      if (this.#reconciler.admit?.(observed, plan) === false) return 0;
       const executed = await this.#execute(key, plan, observed, limit);
       const next = this.#failures.record(key, plan, executed, heldMs);
       this.#logUpkeep(key, executed);

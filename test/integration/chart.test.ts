@@ -140,6 +140,7 @@ describe('the operator’s container', () => {
       OPERATOR_IMAGE: manager?.image,
       ETCD_IMAGE_REPOSITORY: 'quay.io/coreos/etcd',
       NODE_LOST_AFTER: '600',
+      REPLACEMENTS_PER_HOUR: '10',
       ROTATION_GRACE: '120',
     });
     expect(manager?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 8081 });
@@ -152,6 +153,11 @@ describe('the operator’s container', () => {
   test('gets the namespaces to watch', async () => {
     const [manager] = containers(await render('manager.watchNamespaces={one,two}'));
     expect(environment(manager)['WATCH_NAMESPACE']).toBe('one,two');
+  });
+
+  test('gets the limit of replacements, also 0, which stops them', async () => {
+    const [manager] = containers(await render('manager.replacementsPerHour=0'));
+    expect(environment(manager)['REPLACEMENTS_PER_HOUR']).toBe('0');
   });
 
   test('serves metrics without TLS and without a Service, when there is no proxy', async () => {

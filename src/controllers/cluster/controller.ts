@@ -1,11 +1,14 @@
 /** The cluster controller: which events enqueue which cluster, and its observe, decide and execute functions. */
 
+import { Gauge, type Registry } from 'prom-client';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../../api/names.ts';
 import { asksCertManager, certificateKind } from '../../domain/cert-manager.ts';
+import { findCondition } from '../../domain/conditions.ts';
+import { RATE_LIMITED } from '../../domain/disruption.ts';
 import { controllerOf } from '../../domain/ownership.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
 import { podDisruptionBudgets, pods, services } from '../../kube/resources.ts';
@@ -28,6 +31,7 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
   observe: (key, signal, memory) => observe(ports, key, signal, memory),
   subject: (observed) => observed.cluster,
   decide,
+  admit: ({ cluster, now }, { latch }) => ports.replacements.claim(cluster, latch, now),
   call: (call, signal) => execute(ports, call, signal),
   isMinor,
   upkeepKinds: [services.kind, podDisruptionBudgets.kind, certificateKind.kind],
@@ -111,3 +115,27 @@ export const isComplete = (
   const own = members.byIndex(namespace, CLUSTER_LABEL, name);
   return own.length === spec.replicas && own.every(isReady);
 };
+
+/** How close the fleet is to the limit of replacements, and how many clusters wait for it. */
+export function countReplacements(
+  registry: Registry,
+  { clusters, replacements, now }: Pick<ClusterPorts, 'clusters' | 'replacements' | 'now'>,
+): void {
+  const gauge = (name: string, help: string, read: () => number): Gauge =>
+    new Gauge({
+      name: `etcd_operator_replacements_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  const waits = ({ status }: EtcdCluster): boolean =>
+    findCondition(status?.conditions, 'Degraded')?.reason === RATE_LIMITED;
+  const used =
+    'Members of all clusters that were replaced in the last hour although their volumes may have been intact.';
+  gauge('last_hour', used, () => replacements.rate(now()).used);
+  gauge('limit', 'How many of them the operator replaces per hour.', () => replacements.rate(now()).limit);
+  const waiting = 'Clusters with a lost member that is not replaced because of this limit.';
+  gauge('waiting', waiting, () => [...clusters.all()].filter(waits).length);
+}

@@ -24,6 +24,7 @@ import {
 } from './observed.ts';
 import { isCorrupt, isHealthy, leaderOf, learnersOf, votersOf } from './quorum.ts';
 import { replacementBackOff } from './replacement-back-off.ts';
+import { rateLimitedBy } from './replacement-rate.ts';
 
 type Facts = Omit<JoinerView, 'id' | 'neverStartedForMs'>;
 
@@ -56,6 +57,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     mountBlockedBy: o.credentials.recreate.blockedBy,
     podBlockedBy: podBlockedBy(m.object, o.images)?.message,
     backOff: replacementBackOff(o, m),
+    rateLimit: rateLimitedBy(o, m),
   };
 }
 

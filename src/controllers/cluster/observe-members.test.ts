@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { aCluster, aMember, aPod, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
+import { aCluster, aMember, aPod, aVolume, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
 import { DRAINING_ANNOTATION, OLD_DRAINING_ANNOTATION } from '../../api/names.ts';
-import type { Pod } from '../../gen/kube.ts';
+import { SELECTED_NODE } from '../../domain/node.ts';
+import type { Node, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import { viewOf } from './observe-members.ts';
 import type { PodView } from './observed.ts';
 
@@ -78,4 +79,34 @@ test.each<[string, Pod | undefined, PodView]>([
   ],
 ])('what is known about %s', (_what, found, expected) => {
   expect(viewed(found)).toStrictEqual(expected);
+});
+
+const onNode = (name: string): Pod => specified({ containers: [], nodeName: name });
+const pvcOn = (name: string) => {
+  const { metadata, ...volume } = aVolume();
+  return { ...volume, metadata: { ...metadata, annotations: { [SELECTED_NODE]: name } } };
+};
+const node = (name: string, spec: Node['spec'] = {}): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name },
+  spec,
+});
+const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }];
+const NODES: Readonly<Record<string, Node>> = { '/well': node('well'), '/tainted': node('tainted', { taints }) };
+
+test.each<[string, Pod | undefined, PersistentVolumeClaim | undefined, boolean | undefined]>([
+  ['its Pod is on a node', onNode('well'), pvcOn('deleted'), undefined],
+  ['the node of its Pod was deleted', onNode('deleted'), pvcOn('well'), true],
+  ['the node of its Pod is out of service', onNode('tainted'), undefined, true],
+  ['it has no Pod, and the node of its volume was deleted', undefined, pvcOn('deleted'), true],
+  ['it has no Pod, and its volume is on a node', undefined, pvcOn('well'), undefined],
+  ['it has neither', undefined, undefined, undefined],
+])('whether the node of a member is gone: %s', (_, found, pvc, nodeGone) => {
+  const stores = {
+    pods: { get: () => found },
+    volumes: { get: () => pvc },
+    nodes: { get: (key: string) => NODES[key] },
+  };
+  expect(viewOf(stores as unknown as Parameters<typeof viewOf>[0], aCluster(), aMember()).nodeGone).toBe(nodeGone);
 });

@@ -3,9 +3,10 @@ import { mountIn } from '../../access/evaluate/mounts.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, drainingSince, volumeClaimName } from '../../api/names.ts';
+import { isOutOfService, SELECTED_NODE } from '../../domain/node.ts';
 import { controllerOf, identity, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
-import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
+import type { Node, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
@@ -18,6 +19,7 @@ export interface MemberStores {
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
   readonly volumes: Store<PersistentVolumeClaim>;
+  readonly nodes: Pick<Store<Node>, 'get'>;
 }
 
 export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly MemberView[] {
@@ -28,18 +30,22 @@ export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly
     .map((object) => viewOf(ports, cluster, object));
 }
 
-export const viewOf = (
-  ports: Pick<MemberStores, 'pods' | 'volumes'>,
-  cluster: EtcdCluster,
-  object: EtcdMember,
-): MemberView => {
+export const viewOf = (ports: Omit<MemberStores, 'members'>, cluster: EtcdCluster, object: EtcdMember): MemberView => {
   const { namespace = '', name = '' } = object.metadata;
   const pvc = ports.volumes.get(refKey({ namespace, name: volumeClaimName(name) }));
+  const pod = ports.pods.get(refKey({ namespace, name }));
+  const node = pod?.spec?.nodeName ?? pvc?.metadata.annotations?.[SELECTED_NODE];
   return {
     object,
-    pod: podView(ports.pods.get(refKey({ namespace, name })), cluster, object),
+    pod: podView(pod, cluster, object),
     ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating' }),
+    ...(node !== undefined && isNodeGone(ports, node) && { nodeGone: true }),
   };
+};
+
+const isNodeGone = ({ nodes }: Pick<MemberStores, 'nodes'>, name: string): boolean => {
+  const node = nodes.get(refKey({ namespace: '', name }));
+  return node === undefined || isOutOfService(node);
 };
 
 /**

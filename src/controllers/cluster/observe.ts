@@ -32,6 +32,7 @@ import { endpointsOf, hostsOf } from './etcd-calls.ts';
 import type { ChangePorts } from './execute-etcd-call.ts';
 import { type MemberStores, memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
 import { type ObjectPorts, observeObject, observePdb } from './observe-objects.ts';
+import type { ReplacementLedger } from './observe-replacements.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
 import { type EtcdView, type Gathered, isInconsistent, type MemberView, seedName, wantsPdb } from './observed.ts';
 
@@ -45,6 +46,7 @@ export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPort
   readonly images: ImagePolicy;
   /** How far the wall clock has jumped ahead in this time. */
   readonly clockAheadMs: (withinMs: number) => number;
+  readonly replacements: Pick<ReplacementLedger, 'rate' | 'claim'>;
 }
 
 export async function observe(
@@ -88,6 +90,7 @@ export async function observe(
     ...present({ clockAheadMs: ports.clockAheadMs(QUARANTINE_MS) || undefined }),
     memory,
     ...refusedSince(memory, ports.now()),
+    replacementRate: ports.replacements.rate(ports.now()),
     cluster,
     services: { headless, client },
     pdb,

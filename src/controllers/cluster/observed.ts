@@ -19,6 +19,7 @@ import type { Decision, Memory, Plan, Upkeep } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
 import type { CredentialsLatch, GatheredCredentials } from './credentials/observed.ts';
 import type { CredentialsState } from './credentials/state.ts';
+import type { ReplacementRate } from './replacement-rate.ts';
 import type { RestoreView } from './restore.ts';
 
 /** The fields of a member's Pod that the cluster controller reads. */
@@ -59,6 +60,8 @@ export interface MemberView {
   readonly pod: PodView;
   /** Its PersistentVolumeClaim, if the cache has one. */
   readonly pvc?: 'present' | 'terminating';
+  /** Its node was deleted, or is out of service. */
+  readonly nodeGone?: boolean;
   /** `undefined`: its etcd was not asked, or did not respond. */
   readonly self?: SelfReport | undefined;
   /** The member id that responds at its address when it is not the recorded one: another member of this cluster, or this one after it was removed and added again. */
@@ -101,6 +104,8 @@ export interface ClusterFacts {
   readonly memory: Memory;
   /** Milliseconds since 1970. Since then every healthy voter has refused a membership change with "unhealthy cluster". */
   readonly refusedSince?: number;
+  /** Replacements of members of all clusters. */
+  readonly replacementRate?: ReplacementRate;
   readonly cluster: EtcdCluster;
   readonly services: { readonly headless: ReadHolding<Service>; readonly client: ReadHolding<Service> };
   /** Read only after the bootstrap: before that there is no quorum to protect. */

@@ -1,4 +1,5 @@
 /** Which members will not recover by themselves, and whether each may be replaced now: with failure evidence, after the disruption check, and counted. */
+import { RATE_LIMITED } from '../../domain/disruption.ts';
 import { iso } from '../../lib/time.ts';
 import { refTo } from '../../runtime/plan.ts';
 import { blockedBy } from './disruption-view.ts';
@@ -14,6 +15,7 @@ import {
 } from './observed.ts';
 import { isCorrupt, isHealthy } from './quorum.ts';
 import { currentRepair, failedReplacements, hasFailedTooOften } from './replacement-back-off.ts';
+import { recordedReplacements } from './replacement-rate.ts';
 
 /** When the first replacement of the present failure started. */
 const sinceOf = (o: Observed): string => currentRepair(o)?.since ?? currentRepair(o)?.last ?? iso(o.now);
@@ -29,7 +31,15 @@ export const replacing = (
   count = Math.max(failedReplacements(o, m) + 1, currentRepair(o)?.count ?? 0),
 ): ClusterDecision => ({
   message,
-  latch: { repair: { count, last: iso(o.now), since: sinceOf(o), generation: o.cluster.metadata.generation ?? 0 } },
+  latch: {
+    repair: {
+      count,
+      last: iso(o.now),
+      since: sinceOf(o),
+      generation: o.cluster.metadata.generation ?? 0,
+      ...recordedReplacements(o, m),
+    },
+  },
   steps: [{ do: 'delete', what: refTo('EtcdMember', m.object, { resourceVersion: true }) }],
   event: { type: 'Warning', reason: 'ReplacingMember', note: message },
 });
@@ -63,3 +73,9 @@ export const waitingLosses = (o: Observed): readonly string[] =>
 /** Whether the operator has given up replacing a member. */
 export const isExhausted = (o: Observed): boolean =>
   o.members.some((m) => lossOf(o, m) !== undefined && hasFailedTooOften(o, m));
+
+/** Whether a member waits because too many of other clusters were replaced. */
+export const isRateLimited = (o: Observed): boolean =>
+  o.members.some(
+    (m) => lossOf(o, m) !== undefined && blockedBy(o, entryOf(o, m)?.id, 'replace')?.reason === RATE_LIMITED,
+  );

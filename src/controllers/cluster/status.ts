@@ -41,7 +41,7 @@ import {
   unreadableObjects,
 } from './observed.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
-import { isExhausted } from './replacement.ts';
+import { isExhausted, isRateLimited } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
 import { restoreConditions } from './restore.ts';
 import {
@@ -161,6 +161,8 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     broken: o.members.some((m) => evidence(m) !== undefined),
     /** The operator has given up replacing a member: a user has to find the cause. */
     exhausted: isExhausted(o),
+    /** The operator waits, because it has replaced too many members of all clusters. */
+    rateLimited: isRateLimited(o),
     /** While it is suspended, members that run go on: they are not paused. */
     paused: desired(o) === 0 && !(suspended && running(o)) ? pausedMessage(o, message) : undefined,
     served,
@@ -259,6 +261,7 @@ function progressing(s: Situation, reached: boolean): Condition {
       `progressDeadlineSeconds exceeded, still trying: ${missing}`,
     );
   if (s.exhausted) return no('ReplacementsExhausted', s.message);
+  if (s.rateLimited) return no('ReplacementRateLimited', s.message);
   if (s.refused?.hopeless) return no(REFUSED, s.refused.message);
   if (s.formed && s.unapplied !== '') return yes('SpecChanged', missing);
   if (!s.formed && s.paused === undefined) return yes('WaitingForSeed', s.message);
@@ -284,6 +287,7 @@ function degraded(s: Situation): Condition {
   if (!quorum && !s.starting) return yes('QuorumLost', s.message);
   if (s.full !== undefined) return yes('NoSpace', s.full);
   if (s.exhausted) return yes('ReplacementsExhausted', s.message);
+  if (s.rateLimited) return yes('ReplacementRateLimited', s.message);
   if (s.broken || (s.serving < s.voters - s.foreignVoters && s.served)) return yes('MembersUnhealthy', s.message);
   if (s.terminating !== undefined) return yes(PVC_TERMINATING, s.terminating);
   if (s.refused) return yes(REFUSED, s.refused.message);

@@ -6,6 +6,7 @@ import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, etcdClusters, MEMBER_UID_ANNOTATION, volumeClaimName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { memberEndpoint, memberHost } from '../../domain/member-address.ts';
+import { isOutOfService, SELECTED_NODE } from '../../domain/node.ts';
 import { controllerOf, type Holding, holding, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
 import { ASK_TIMEOUT_MS } from '../../domain/timing.ts';
@@ -96,10 +97,6 @@ const volumeOf = (claim: PersistentVolumeClaim | undefined, uid: string): Holdin
     ? { is: 'ours', object: claim }
     : holding(claim, uid);
 
-const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
-/** On a PVC: the node that the scheduler chose when the volume was provisioned. A Pod that waits for a lost node has no nodeName. */
-const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
-
 /**
  * Kubernetes never removes the annotation: months later, a member with a network volume runs elsewhere, and the loss of its
  * first node proves nothing. It counts while no volume is bound yet, and where the volume is bound to that node.
@@ -121,7 +118,7 @@ async function nodeOf(ports: MemberPorts, name: string, signal: AbortSignal): Pr
   const node = await getOrFetch(ports, ports.nodes, { namespace: '', name }, signal);
   if (!node) return { is: 'gone', name, observedMs: ports.observedMs(`Node ${name}`, 'deleted') };
   const ready = node.status?.conditions?.find((c) => c.type === 'Ready');
-  const outOfService = node.spec?.taints?.some((t) => t.key === OUT_OF_SERVICE) === true;
+  const outOfService = isOutOfService(node);
   const since = ready && ready.status !== 'True' ? ready.lastTransitionTime : undefined;
   const observedMs = ports.observedMs(`Node ${name}`, since && `NotReady since ${since}`);
   const notReady = since !== undefined && { notReady: { since: Date.parse(since), observedMs } };

@@ -15,6 +15,7 @@ import {
   peerURL,
 } from '../../../src/api/names.ts';
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
+import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
 import { hexId } from '../../../src/etcd/ids.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../../src/gen/kube.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
@@ -33,6 +34,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
   const model = new ModelEtcd();
   const members = new Store<EtcdMember>(etcdMembers, [], [CLUSTER_LABEL]);
   const podStore = new Store<Pod>(pods, []);
+  const clusters = new Store<EtcdCluster>(etcdClusters, []);
   return {
     client,
     model,
@@ -52,7 +54,8 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     nodeLostAfterMs: 600_000,
     observedMs: (_key: string, _state: string | undefined) => 0,
     clockAheadMs: (_withinMs: number) => 0,
-    clusters: new Store<EtcdCluster>(etcdClusters, []),
+    clusters,
+    replacements: new ReplacementLedger(clusters, 10),
     members,
     services: new Store<Service>(services, []),
     pods: podStore,

@@ -1,0 +1,53 @@
+/**
+ * Counts replacements over all clusters. Those that are recorded in a status survive a restart of the operator; those that were
+ * just claimed are not in the cache yet, and many clusters are reconciled at once.
+ */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { REPLACEMENT_RATE_MS } from '../../domain/timing.ts';
+import { keyOf } from '../../kube/object.ts';
+import type { Store } from '../../kube/store.ts';
+import { limitFor, type Replacement, type ReplacementRate, recentReplacements } from './replacement-rate.ts';
+
+export class ReplacementLedger {
+  readonly #clusters: Pick<Store<EtcdCluster>, 'all'>;
+  readonly #perHour: number;
+  /** By cluster and member: when its replacement was claimed. Kept for the hour, also when the cluster is deleted meanwhile. */
+  readonly #claimed = new Map<string, number>();
+
+  constructor(clusters: Pick<Store<EtcdCluster>, 'all'>, perHour: number) {
+    this.#clusters = clusters;
+    this.#perHour = perHour;
+  }
+
+  rate(now: number): ReplacementRate {
+    let clusters = 0;
+    for (const [id, at] of this.#claimed) if (now - at >= REPLACEMENT_RATE_MS) this.#claimed.delete(id);
+    const replaced = new Map(this.#claimed);
+    for (const cluster of this.#clusters.all()) {
+      clusters++;
+      for (const each of recentReplacements(cluster, now)) replaced.set(idOf(cluster, each), Date.parse(each.at));
+    }
+    const limit = limitFor(this.#perHour, clusters);
+    const times = [...replaced.values()].toSorted((a, b) => a - b);
+    const first = times[Math.max(0, times.length - limit)] ?? now;
+    return { used: times.length, limit, nextAt: first + REPLACEMENT_RATE_MS };
+  }
+
+  /**
+   * Claims what a plan records before it is executed, without waiting for anything. False: the limit was reached by clusters that
+   * were reconciled meanwhile. A second attempt for a member needs no further claim.
+   */
+  claim(cluster: EtcdCluster, latch: Partial<EtcdClusterStatus> | undefined, now: number): boolean {
+    const recorded = recentReplacements(cluster, now).map(({ member }) => member);
+    const added = (latch?.repair?.recent ?? []).filter(
+      (each) => !recorded.includes(each.member) && !this.#claimed.has(idOf(cluster, each)),
+    );
+    const { used, limit } = this.rate(now);
+    if (added.length > 0 && used + added.length > limit) return false;
+    for (const each of added) this.#claimed.set(idOf(cluster, each), now);
+    return true;
+  }
+}
+
+const idOf = (cluster: EtcdCluster, { member }: Replacement): string => `${keyOf(cluster)}/${member}`;
