@@ -1,12 +1,14 @@
 /** The controllers: one row per kind. */
 import { mountedBy } from '../access/mounted.ts';
 import { EXPIRY, SecretCache } from '../access/secret-cache.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../api/names.ts';
 import { clusterReconciler, countReplacements, isComplete, wireCluster } from '../controllers/cluster/controller.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
 import { notYetReconciler } from '../controllers/defrag/controller.ts';
 import { isMemberReady, memberReconciler, wireMember } from '../controllers/member/controller.ts';
+import { wantedPod } from '../controllers/member/wanted-pod.ts';
 import { countSnapshots, snapshotReconciler, wireSnapshot } from '../controllers/snapshot/controller.ts';
 import { isOver } from '../controllers/snapshot/observed.ts';
 import {
@@ -98,11 +100,13 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
   const states = new ObservedStates(clock);
   const jumps = new ClockJumps(clock);
   const clockAheadMs = (withinMs: number): number => jumps.aheadMs(withinMs);
+  const images = imagesOf(flags);
   return {
     client,
     etcd,
     now: () => clock.now(),
-    images: imagesOf(flags),
+    images,
+    podOf: (member: EtcdMember, cluster: EtcdCluster) => wantedPod({ member, cluster, images, hasCompany: true }),
     credentials: credentialsFor(client, stores, process, clockAheadMs),
     entropy: keys,
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour),

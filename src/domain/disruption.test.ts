@@ -200,9 +200,9 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
     'SecretsMissing',
   ],
   [
-    'no restart for new connections when the new Pod would not be allowed',
+    'no restart when the new Pod would not be allowed',
     cluster([voter('a'), voter('b', { podBlockedBy: 'the image is not allowed' }), voter('c')]),
-    ['reconnect'],
+    ['restart', 'reconnect'],
     'PodNotAllowed',
   ],
   [

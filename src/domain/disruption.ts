@@ -213,8 +213,9 @@ const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
     leaderAgreed,
     secretsMountable,
     ofVoter(policyRecordedInMemory),
+    podAllowed,
   ],
-  reconnect: [dataOnVolume, podAllowed, secretsMountable, leaderAgreed, podsReady],
+  reconnect: [dataOnVolume, secretsMountable, leaderAgreed, podsReady, podAllowed],
   discardJoiner: [leaderAgreed, neverStarted, policyRecorded],
 };
 

@@ -28,6 +28,8 @@ export const SECRETS_UNSETTLED_MS = 10_000;
 export const SECRET_READ_RETRY = { firstMs: 1_000, maxMs: SECRETS_SETTLED_MS };
 /** The operator gets no event when the API server recovers from a failed read. */
 export const UNREADABLE_RECHECK_MS = 10_000;
+/** The operator gets no event when the policy is changed that refuses the next Pod of a member. */
+export const REFUSED_POD_RECHECK_MS = 30_000;
 /** Certificates are parsed in slices: the event loop serves all clusters. */
 export const EVALUATION_SLICE_MS = 5;
 /** A member that accepts a connection and sends no certificate must not delay the evaluation of a cluster. */

@@ -7,6 +7,7 @@ test.each([
   ['GET', '/api/v1/namespaces/n/pods/p', {}, 'get pods n/p'],
   ['GET', '/api/v1/namespaces/n', {}, 'get namespaces /n'],
   ['POST', '/api/v1/namespaces/n/pods', {}, 'create pods n/'],
+  ['POST', '/api/v1/namespaces/n/pods', { dryRun: 'All' }, 'dryRun pods n/'],
   ['POST', '/api/v1/namespaces/n/pods/p/eviction', {}, 'create pods/eviction n/p'],
   ['PATCH', '/apis/g.io/v1/namespaces/n/things/t/status', {}, 'patch things/status n/t'],
   ['DELETE', '/apis/g.io/v1/namespaces/n/things/t', {}, 'delete things n/t'],

@@ -1,7 +1,7 @@
 /** Names a request as kubectl would: `list pods`, `patch etcdmembers/status`. For metrics, logs and the fault proxy. */
 
 export interface CallName {
-  readonly verb: 'get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete' | 'other';
+  readonly verb: 'get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete' | 'dryRun' | 'other';
   /** The plural of the kind, with the subresource if there is one; the request path when it is not about objects. */
   readonly resource: string;
   readonly namespace: string;
@@ -25,7 +25,7 @@ export function nameCall(method: string, path: string, query: Readonly<Record<st
     return { verb: method === 'GET' ? 'get' : 'other', resource: path, namespace: '', name: '' };
   const reading = query['watch'] === 'true' ? 'watch' : name === '' ? 'list' : 'get';
   return {
-    verb: method === 'GET' ? reading : (VERBS[method] ?? 'other'),
+    verb: method === 'GET' ? reading : query['dryRun'] === 'All' ? 'dryRun' : (VERBS[method] ?? 'other'),
     resource: subresource === undefined ? plural : `${plural}/${subresource}`,
     namespace: inside ? (rest[1] ?? '') : '',
     name,

@@ -39,6 +39,8 @@ export interface Client {
   /** Page by page: parsing one large response would block the event loop. */
   pages<T extends KubeObject>(resource: Resource<T>, selection: Selection): AsyncIterable<ListPage<T>>;
   create<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T>;
+  /** A server-side dry run: rejects as the creation would, and creates nothing. */
+  dryRunCreate<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T>;
   /**
    * Server-side apply of the fields that the operator owns. The uid makes it an update of exactly that object: without
    * it, apply would take over a foreign object of the same name.

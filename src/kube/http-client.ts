@@ -78,6 +78,11 @@ export class HttpClient implements Client {
     return semaphore.run(() => this.#write(path, call, signal), signal);
   }
 
+  dryRunCreate<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T> {
+    const query = { fieldManager: FIELD_MANAGER, dryRun: 'All' };
+    return this.#write(pathOf(resource, object.metadata.namespace), { method: 'POST', body: object, query }, signal);
+  }
+
   apply<T extends KubeObject>(
     resource: Resource<T>,
     ref: Ref,

@@ -97,6 +97,19 @@ describe.each([
     });
   });
 
+  test('a dry run is refused as the creation would be, and creates nothing', async () => {
+    const name = aName();
+    const object: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: ref('').namespace } };
+    expect((await kit.client.dryRunCreate(configMaps, object)).metadata.name).toBe(name);
+    expect(await kit.client.get(configMaps, ref(name))).toBeUndefined();
+    const unnamed = { ...object, metadata: { namespace: ref('').namespace, generateName: `${name}-` } };
+    expect((await kit.client.dryRunCreate(configMaps, unnamed)).metadata.name).toContain(`${name}-`);
+    await aConfigMap(name);
+    expect((await refusal(kit.client.dryRunCreate(configMaps, object))).code).toBe(409);
+    const wrong = { ...object, metadata: { ...object.metadata, name: 'No Name' } };
+    expect((await refusal(kit.client.dryRunCreate(configMaps, wrong))).code).toBe(422);
+  });
+
   describe('finalizers', () => {
     test('keep an object until the last of them is removed; none can be added meanwhile', async () => {
       const made = await aMember(aName(), { finalizers: ['example.com/a', 'example.com/b'] });

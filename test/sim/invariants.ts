@@ -20,7 +20,7 @@ import {
   rootPasswordIsKnown,
 } from './credential-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
-import { blockedEditsAreNotApplied } from './spec-invariants.ts';
+import { blockedEditsAreNotApplied, successorsCouldRun } from './spec-invariants.ts';
 import {
   availableIsTrue,
   leaderIsOrWas,
@@ -392,6 +392,7 @@ export const BEFORE_WRITE = {
   nodesHaveTheirGrace,
   goneStaysGone,
   blockedEditsAreNotApplied,
+  successorsCouldRun,
   ownersExist,
   newPodsAreTrusted,
   mountedBundlesAreKept,

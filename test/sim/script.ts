@@ -29,6 +29,7 @@ const ACTIONS = {
     ms: fc.integer({ min: 500, max: 20_000 }),
     percent: fc.integer({ min: 10, max: 100 }),
   },
+  refusePods: { ms: fc.integer({ min: 60_000, max: 900_000 }) },
   deletePod: { n: fc.nat(20) },
   deleteAllPods: {},
   evictPod: { n: fc.nat(20) },

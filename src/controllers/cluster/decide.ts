@@ -14,10 +14,12 @@ import {
   type Gathered,
   hasToken,
   isFormed,
+  type MemberView,
   type Observed,
 } from './observed.ts';
 import { wantedChange } from './refused-changes.ts';
 import { restartBlockedBy } from './rollout/candidate.ts';
+import { outdatedBecause } from './rollout/reasons.ts';
 import { bootstrap, discover, rebuildSeed, waitForCredentials, waitForSeed } from './rules/bootstrap.ts';
 import {
   addLearner,
@@ -132,10 +134,23 @@ function answerOf(o: Observed): Answer<ClusterDecision> & { readonly atRest: boo
 const whenResumed = (gathered: Gathered): Pick<Observed, 'whenResumed'> =>
   isSuspended(gathered.cluster) ? { whenResumed: decide({ ...gathered, cluster: resumed(gathered.cluster) }) } : {};
 
-export function decide(gathered: Gathered): Plan<EtcdClusterStatus, ClusterCall> {
+function observedOf(gathered: Gathered) {
   const applicable = withApplicableSpec(gathered);
   const facts = credentialsFacts(applicable);
   const o: Observed = { ...applicable, credentials: stateOf(facts), ...whenResumed(gathered) };
+  return { facts, o };
+}
+
+/** The member whose Pod the plan takes away, at once or after it was taken out of the client Service. */
+export function restartedBy(gathered: Gathered): MemberView | undefined {
+  const { o } = observedOf(gathered);
+  const isRefused = o.refusedSince !== undefined || o.cluster.status?.refusedChange !== undefined;
+  if (!isRefused && !o.members.some((m) => outdatedBecause(o, m).length > 0)) return undefined; // in most reconciles
+  return firstOf(STOP, o) ? undefined : answerOf(o).decision.restarts;
+}
+
+export function decide(gathered: Gathered): Plan<EtcdClusterStatus, ClusterCall> {
+  const { facts, o } = observedOf(gathered);
   const stop = firstOf(STOP, o);
   const answer = stop ? { ...stop, atRest: false } : answerOf(o);
   const rows = [...UPKEEP, { name: 'restoreTraffic', rule: restoreTraffic(answer.decision.restarts) }];

@@ -21,6 +21,7 @@ import {
   memberOf,
   nameOf,
   type Observed,
+  type Successor,
 } from './observed.ts';
 import { isCorrupt, isHealthy, leaderOf, learnersOf, votersOf } from './quorum.ts';
 import { replacementBackOff } from './replacement-back-off.ts';
@@ -40,6 +41,9 @@ const withoutObject = (entry: EtcdMemberEntry): Facts => ({
   policyRecorded: true,
 });
 
+const successorOf = ({ successors = [] }: Observed, m: MemberView): Successor | undefined =>
+  successors.find(({ member }) => member === nameOf(m));
+
 /** Members carry the deletionPolicy for their PVCs: an EtcdMember that is deleted before it has it loses its PVC. */
 export const isPolicyRecorded = (o: Observed, m: MemberView): boolean =>
   o.cluster.spec.deletionPolicy !== 'Retain' || m.object.spec.deletionPolicy === 'Retain';
@@ -55,7 +59,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     data: isInMemory(m) ? 'memory' : (m.pvc ?? 'missing'),
     policyRecorded: isPolicyRecorded(o, m),
     mountBlockedBy: o.credentials.recreate.blockedBy,
-    podBlockedBy: podBlockedBy(m.object, o.images)?.message,
+    podBlockedBy: podBlockedBy(m.object, o.images)?.message ?? successorOf(o, m)?.refusedBy,
     backOff: replacementBackOff(o, m),
     rateLimit: rateLimitedBy(o, m),
   };

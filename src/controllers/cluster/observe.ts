@@ -33,10 +33,11 @@ import type { ChangePorts } from './execute-etcd-call.ts';
 import { type MemberStores, memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
 import { type ObjectPorts, observeObject, observePdb } from './observe-objects.ts';
 import type { ReplacementLedger } from './observe-replacements.ts';
+import { observeSuccessors, type SuccessorPorts } from './observe-successors.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
 import { type EtcdView, type Gathered, isInconsistent, type MemberView, seedName, wantsPdb } from './observed.ts';
 
-export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPorts {
+export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPorts, SuccessorPorts {
   readonly client: Client;
   readonly etcd: CredentialsPorts['etcd'] &
     EtcdPort &
@@ -85,7 +86,7 @@ export async function observe(
     (pvc) => pvc.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(pvc) === undefined,
   );
   const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
-  return {
+  const gathered: Gathered = {
     now: ports.now(),
     ...present({ clockAheadMs: ports.clockAheadMs(QUARANTINE_MS) || undefined }),
     memory,
@@ -103,6 +104,7 @@ export async function observe(
     schedules: ports.schedules.byIndex(namespace, BY_CLUSTER, name),
     ...credentials,
   };
+  return { ...gathered, successors: await observeSuccessors(ports, gathered, signal) };
 }
 
 /** Since when etcd has refused the same change. An old refusal is ignored: it does not describe the current state. */

@@ -95,6 +95,13 @@ export type EtcdView =
 export const etcdError = ({ etcd }: { readonly etcd: EtcdView }): string | undefined =>
   etcd.is === 'answers' || etcd.is === 'notAsked' ? undefined : etcd.message;
 
+/** Whether the API server would accept the next Pod of a member. */
+export interface Successor {
+  /** The EtcdMember. */
+  readonly member: string;
+  readonly refusedBy?: string;
+}
+
 export interface ClusterFacts {
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -121,6 +128,8 @@ export interface ClusterFacts {
   readonly leftVolumes?: readonly string[];
   /** The image repositories that the administrator allows. */
   readonly images: ImagePolicy;
+  /** Of the members that may be restarted now. */
+  readonly successors?: readonly Successor[];
   /** The EtcdSnapshotSchedules of this cluster. */
   readonly schedules: readonly EtcdSnapshotSchedule[];
 }

@@ -9,7 +9,7 @@ import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-suppor
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { isSuspended, SUSPENDED } from '../../domain/suspend.ts';
-import { UNREADABLE_RECHECK_MS } from '../../domain/timing.ts';
+import { REFUSED_POD_RECHECK_MS, UNREADABLE_RECHECK_MS } from '../../domain/timing.ts';
 import { readFailed } from '../../domain/unread.ts';
 import { iso } from '../../lib/time.ts';
 import type { UpkeepTask } from '../../runtime/plan.ts';
@@ -310,6 +310,7 @@ export function requeueMs(
     untilDeadline > 0 ? untilDeadline : undefined, // NaN without a deadline
     backupRequeueMs(o),
     unreadableObjects(o).length > 0 ? UNREADABLE_RECHECK_MS : undefined,
+    o.successors?.some(({ refusedBy }) => refusedBy !== undefined) ? REFUSED_POD_RECHECK_MS : undefined,
   ].filter((ms) => ms !== undefined);
   return delays.length === 0 ? undefined : Math.min(...delays);
 }

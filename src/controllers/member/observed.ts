@@ -80,10 +80,10 @@ export const isClusterBeingDeleted = (o: Observed): boolean =>
   o.cluster === undefined || o.cluster.metadata.deletionTimestamp !== undefined;
 export const isDormant = (o: Observed): boolean => o.member.spec.dormant === true;
 export const retains = (o: Observed): boolean => o.member.spec.deletionPolicy === 'Retain';
-export const isClusterFormed = (o: Observed): boolean => o.cluster?.status?.clusterID !== undefined;
+export const isClusterFormed = (o: Pick<Observed, 'cluster'>): boolean => o.cluster?.status?.clusterID !== undefined;
 
 /** This member's etcd has been part of the cluster, so its data directory must not be empty any more. A seed votes from bootstrap on. */
-export function hasJoined(o: Observed): boolean {
+export function hasJoined(o: Pick<Observed, 'member' | 'cluster'>): boolean {
   const { spec, status } = o.member;
   return status?.memberID !== undefined || (spec.bootstrap === true ? isClusterFormed(o) : status?.isVoter === true);
 }

@@ -65,6 +65,7 @@ export class Faults {
     world.ground.timeline.operatorsAheadMs = 0;
     world.apiNetwork.heal();
     world.etcdNetwork.heal();
+    world.ground.podsRefused = { since: 0, until: 0 };
     watches.heldUntil.clear();
     watches.mergeUntil = watches.unreadableUntil = 0;
     if (world.credentials) {

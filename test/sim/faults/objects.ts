@@ -108,6 +108,7 @@ export function removeOrphans({ ground, cluster }: World): void {
 }
 
 type Kinds =
+  | 'refusePods'
   | 'deletePod'
   | 'deleteAllPods'
   | 'evictPod'
@@ -127,6 +128,11 @@ type Kinds =
   | 'createAgain';
 
 export const objectDeeds: Deeds<Kinds> = {
+  refusePods: ({ world: { ground } }, { ms }) => {
+    const { now } = ground.timeline;
+    ground.podsRefused = { since: now, until: now + ms };
+    return true;
+  },
   deletePod: (stage, { n }) => remove(stage, pods, podOf(stage.world, chosen(runs(stage.world), n))),
   deleteAllPods: (stage) =>
     runs(stage.world)

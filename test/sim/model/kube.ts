@@ -95,6 +95,17 @@ export class ModelApiServer implements KubectlClient {
   }
 
   async create<T extends KubeObject>(resource: Resource<T>, object: T): Promise<T> {
+    const { ref, admitted } = this.#accepted(resource, object);
+    const owned = new Ownership(resource.kind).updated(FIELD_MANAGER, {}, admitted);
+    return this.#put(resource, ref, admitted, owned, 'ADDED') as unknown as T;
+  }
+
+  async dryRunCreate<T extends KubeObject>(resource: Resource<T>, object: T): Promise<T> {
+    return this.#accepted(resource, object).admitted as unknown as T;
+  }
+
+  /** The object as it would be stored. */
+  #accepted(resource: Resource, object: KubeObject): { readonly ref: Ref; readonly admitted: Json } {
     const { metadata, status: _, ...rest } = object as unknown as Json;
     const given = metadata as Json;
     if (given['resourceVersion'])
@@ -117,9 +128,7 @@ export class ModelApiServer implements KubectlClient {
         creationTimestamp: this.#time(),
       },
     } as unknown as Json;
-    const admitted = this.#admit(resource, whole);
-    const owned = new Ownership(resource.kind).updated(FIELD_MANAGER, {}, admitted);
-    return this.#put(resource, ref, admitted, owned, 'ADDED') as unknown as T;
+    return { ref, admitted: this.#admit(resource, whole) };
   }
 
   /** Stores an object as another API server had it, with its uid, its status and its timestamps. */

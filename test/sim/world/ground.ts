@@ -1,7 +1,7 @@
 /** What every part of a world uses: the clock, the random source, the API server, and the log of what happened. */
 import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
 import { pods } from '../../../src/kube/resources.ts';
-import { ModelApiServer } from '../model/kube.ts';
+import { ModelApiServer, refused } from '../model/kube.ts';
 import { Random } from './random.ts';
 import { EPOCH, Timeline } from './timeline.ts';
 
@@ -15,6 +15,8 @@ export class Ground {
   readonly tally = new Map<string, number>();
   /** When something other than an operator last changed something. */
   changedAt = 0;
+  /** When a policy refuses new Pods. */
+  podsRefused = { since: 0, until: 0 };
   /** The story of this world for a reader; recorded only on request. */
   readonly story: string[] | undefined;
 
@@ -22,7 +24,20 @@ export class Ground {
     this.timeline = new Timeline(startsAt);
     this.random = new Random(seed);
     this.story = tellStory ? [] : undefined;
-    this.api = new ModelApiServer({ now: () => this.timeline.date });
+    this.api = new ModelApiServer({ now: () => this.timeline.date, admit: (...what) => this.#admit(...what) });
+  }
+
+  /** A policy refuses new Pods, and leaves those alone that exist. */
+  #admit(resource: Resource, object: KubeObject): KubeObject {
+    if (resource.kind !== 'Pod' || object.metadata.resourceVersion !== undefined || !this.refusesPods()) return object;
+    this.count('api: refused Pod');
+    throw refused('admission webhook "policy.example.com" denied the request: Pods are not allowed now');
+  }
+
+  /** For at least so long. */
+  refusesPods(sinceMs = 0): boolean {
+    const { since, until } = this.podsRefused;
+    return until > this.timeline.now && this.timeline.now - since >= sinceMs;
   }
 
   count(kind: string): void {

@@ -115,6 +115,8 @@ export function apiFor(self: OperatorProcess, around: ApiSurroundings): Client {
         api.create(resource, object),
       );
     },
+    dryRunCreate: (resource, object, signal) =>
+      exchange(`dry run of ${resource.plural}`, signal, () => api.dryRunCreate(resource, object)),
     apply: (resource, ref, uid, fields, signal) =>
       write({ verb: 'apply', resource, ref, body: fields }, signal, () => api.apply(resource, ref, uid, fields)),
     patch: (resource, ref, body, options = {}) =>

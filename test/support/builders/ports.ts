@@ -16,6 +16,7 @@ import {
 } from '../../../src/api/names.ts';
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
 import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
+import { wantedPod } from '../../../src/controllers/member/wanted-pod.ts';
 import { hexId } from '../../../src/etcd/ids.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../../src/gen/kube.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
@@ -35,12 +36,15 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
   const members = new Store<EtcdMember>(etcdMembers, [], [CLUSTER_LABEL]);
   const podStore = new Store<Pod>(pods, []);
   const clusters = new Store<EtcdCluster>(etcdClusters, []);
+  const images = { repository: 'quay.io/coreos/etcd', allowed: [] };
   return {
     client,
     model,
     etcd: modelPorts(model),
     now: () => NOW,
-    images: { repository: 'quay.io/coreos/etcd', allowed: [] },
+    images,
+    podOf: (object: EtcdMember, cluster: EtcdCluster) =>
+      wantedPod({ member: object, cluster, images, hasCompany: true }),
     credentials: new SecretCache({
       client,
       now: () => NOW,

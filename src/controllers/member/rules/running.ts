@@ -10,14 +10,13 @@ import {
   ROLE_VOTER,
   volumeClaimName,
 } from '../../../api/names.ts';
-import { wantsAuth } from '../../../api/tls.ts';
 import { podBlockedBy } from '../../../domain/member-pod.ts';
 import { controllerOf, identity, isBeingDeleted } from '../../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../../domain/pod.ts';
 import { FOREIGN_RECHECK_MS, MEMBER_PROBE, RESYNC_MS } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { type Decision, refTo, type Step } from '../../../runtime/plan.ts';
-import { type InitialState, initialStateOf, memberPod, volumeClaim, volumeOwnership } from '../build.ts';
+import { initialStateOf, volumeClaim, volumeOwnership } from '../build.ts';
 import { dataTrouble, evidenceOf, outOfMemory, provenLoss, terminatingMessage } from '../evidence.ts';
 import {
   type Contributed,
@@ -26,12 +25,12 @@ import {
   type Decided,
   hasJoined,
   inMemory,
-  isClusterFormed,
   isDormant,
   isPvcTerminating,
   type Observed,
   retains,
 } from '../observed.ts';
+import { votes, wantedPod } from '../wanted-pod.ts';
 
 /** A foreign object of the same name is never used: it may hold another cluster's data. */
 export const nameTaken = (o: Observed): Decided =>
@@ -129,14 +128,6 @@ export const remakeJoiningPod = (o: Observed): Decided => {
   };
 };
 
-/** Only the seed bootstraps, and only while no cluster id is recorded: a second bootstrap would be an empty cluster. No member joins twice. */
-const wantedInitialState = (o: Observed): InitialState => {
-  if (hasJoined(o)) return 'nothing';
-  return o.member.spec.bootstrap === true ? 'cluster' : 'member';
-};
-
-const votes = (o: Observed): boolean => isClusterFormed(o) && o.member.status?.isVoter === true;
-
 export const makeVolumeAndPod = (o: Observed): Decided => {
   const needsVolume = !inMemory(o) && o.volume.is === 'absent';
   if (!needsVolume && o.pod.is !== 'absent') return undefined;
@@ -146,20 +137,9 @@ export const makeVolumeAndPod = (o: Observed): Decided => {
     return {
       message: `PersistentVolumeClaim ${volumeClaimName(identity(o.member).name)} is being deleted: no Pod can mount it`,
     };
-  const { hasCompany, images } = o;
-  const pod = memberPod(o.member, {
-    imageRepository: images.repository,
-    initialState: wantedInitialState(o),
-    votes: votes(o),
-    hasCompany,
-    ...(images.operator !== undefined && {
-      restore: { operatorImage: images.operator, auth: o.cluster !== undefined && wantsAuth(o.cluster.spec) },
-    }),
-    ...(o.cluster?.status?.trust && { trust: o.cluster.status.trust }),
-  });
   const steps: readonly Step[] = [
     ...(needsVolume ? [{ do: 'create', object: volumeClaim(o.member) } as const] : []),
-    ...(o.pod.is === 'absent' ? [{ do: 'create', object: pod } as const] : []),
+    ...(o.pod.is === 'absent' ? [{ do: 'create', object: wantedPod(o) } as const] : []),
   ];
   return { message: needsVolume ? 'creating the PVC and the Pod' : 'creating the missing Pod', steps };
 };
