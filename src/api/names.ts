@@ -34,11 +34,18 @@ export const INITIAL_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
 export const INITIAL_CLUSTER_ANNOTATION = `${GROUP}/initial-cluster`;
 /** On the Pod of a member, read by its etcd at every start: whether it compares its data with the other members before it serves. */
 export const INITIAL_CHECK_ANNOTATION = `${GROUP}/initial-corrupt-check`;
-/** On a PVC without an owner reference, so that it outlives its member: the uid of the EtcdMember that it belongs to. */
+/** On a PVC, instead of an owner reference: the uid of the EtcdMember that it belongs to. */
 export const MEMBER_UID_ANNOTATION = `${GROUP}/member-uid`;
 /** On a PVC that outlived its member: why, and since when. */
 export const QUARANTINE_LABEL = `${GROUP}/quarantine`;
 export const QUARANTINED_AT_ANNOTATION = `${GROUP}/quarantined-at`;
+export type Quarantine =
+  /** deletionPolicy Retain, and its cluster was deleted: kept for ever. */
+  | 'cluster-deleted'
+  /** deletionPolicy Retain, and its member was removed: kept for a week. */
+  | 'member-removed'
+  /** Its cluster was deleted while no operator ran, and with it the deletionPolicy. The member's copy says Delete: kept for a day. */
+  | 'policy-unknown';
 /** On an EtcdCluster: a new value makes the operator rotate the CAs that it manages for it. */
 export const ROTATE_CA_ANNOTATION = `${GROUP}/rotate-ca`;
 const OLD_ROTATE_CA_ANNOTATION = `${GROUP}/rotate-authority`;

@@ -77,6 +77,7 @@ export const StorageTargetSchema = Type.Object({
 
 export type Storage = Accepted<typeof StorageSchema>;
 
+export type DeletionPolicy = 'Delete' | 'Retain';
 export const DeletionPolicySchema = Type.Enum(['Delete', 'Retain'], {
   type: 'string',
   description:

@@ -17,6 +17,7 @@ import {
   scheduleReconciler,
   wireSchedule,
 } from '../controllers/snapshot-schedule/controller.ts';
+import { volumeReconciler, wireVolume } from '../controllers/volume/controller.ts';
 import type { Etcd } from '../etcd/client.ts';
 import type { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
@@ -63,7 +64,7 @@ const row =
 type Ports = ReturnType<typeof portsOf>;
 
 function controllersOf(ports: Ports) {
-  const { now, clusters, members, snapshots, schedules, defrags, defragPolicies, pods } = ports;
+  const { now, clusters, members, snapshots, schedules, defrags, defragPolicies, pods, volumes } = ports;
   const isReady = (member: EtcdMember): boolean => isMemberReady(pods, member);
   return [
     row(clusters, clusterReconciler(ports), {
@@ -73,6 +74,7 @@ function controllersOf(ports: Ports) {
     row(members, memberReconciler(ports), { wire: (enqueue) => wireMember(ports, enqueue), isHealthy: isReady }),
     row(snapshots, snapshotReconciler(ports), { wire: (enqueue) => wireSnapshot(ports, enqueue), isHealthy: isOver }),
     row(schedules, scheduleReconciler(ports), { wire: (enqueue) => wireSchedule(ports, enqueue) }),
+    row(volumes, volumeReconciler(ports), { wire: (enqueue) => wireVolume(ports, enqueue) }),
     row(defrags, notYetReconciler('defrag', defrags, now)),
     row(defragPolicies, notYetReconciler('defrag-policy', defragPolicies, now)),
   ];

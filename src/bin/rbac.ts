@@ -4,6 +4,7 @@ import { defragRbac } from '../controllers/defrag/rbac.ts';
 import { memberRbac } from '../controllers/member/rbac.ts';
 import { snapshotRbac } from '../controllers/snapshot/rbac.ts';
 import { snapshotScheduleRbac } from '../controllers/snapshot-schedule/rbac.ts';
+import { volumeRbac } from '../controllers/volume/rbac.ts';
 import type { PolicyRule } from '../gen/kube.ts';
 import { eventsRbac, leaseRbac } from '../kube/rbac.ts';
 
@@ -26,6 +27,7 @@ function joined(rules: readonly PolicyRule[]): readonly PolicyRule[] {
 export const rbac: readonly PolicyRule[] = joined([
   ...clusterRbac,
   ...memberRbac,
+  ...volumeRbac,
   ...snapshotRbac,
   ...snapshotScheduleRbac,
   ...defragRbac,

@@ -6,6 +6,7 @@ import { clusterResource } from '../controllers/cluster/controller.ts';
 import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
 import { defragPolicyResource, defragResource } from '../controllers/defrag/controller.ts';
 import { memberResource } from '../controllers/member/controller.ts';
+import { DeletedPolicies } from '../controllers/member/observe-deleted-clusters.ts';
 import { snapshotResource } from '../controllers/snapshot/controller.ts';
 import { scheduleResource } from '../controllers/snapshot-schedule/controller.ts';
 import { asksCertManager } from '../domain/cert-manager.ts';
@@ -93,7 +94,7 @@ export function startStores(client: Client, process: Process) {
   // cert-manager may not be installed: its CRD is watched once an EtcdCluster needs it, and readiness does not depend on it.
   const onDemand = new Store(certificates, namespaces, [], MANAGED_SELECTOR);
   onFirst(stores.clusters, asksCertManager, () => startCache(onDemand, { ...options, whenMissing }));
-  return { ...stores, certificates: onDemand };
+  return { ...stores, certificates: onDemand, deletedPolicies: new DeletedPolicies(stores.clusters) };
 }
 
 function onFirst<T extends KubeObject>(store: Store<T>, matches: (object: T) => boolean, start: () => void): void {

@@ -97,8 +97,10 @@ export const REPLACEMENT_RATE_MS = 60 * 60_000;
 export const UNHEALTHY_RESYNC_MS = 5_000;
 /** A kubelet may need this long until its probe reports a Pod as ready. */
 export const READINESS_PROBED_WITHIN_MS = 15_000;
-/** PVCs of removed members are kept for a week, in case a user needs the data. */
-export const QUARANTINE_MS = 7 * 24 * 60 * 60_000;
+/** With deletionPolicy Retain, PVCs of removed members are kept for a week, in case a user needs the data. */
+export const RETAINED_MS = 7 * 24 * 60 * 60_000;
+/** PVCs that may have to be deleted, or not, are kept for a day: a user has to notice. */
+export const QUARANTINE_MS = 24 * 60 * 60_000;
 
 // Member
 

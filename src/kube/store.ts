@@ -56,6 +56,7 @@ export class Store<T extends KubeObject> {
   readonly selector: string | undefined;
   readonly #shards: ReadonlyMap<string, Shard<T>>;
   readonly #listeners: Listener<T>[] = [];
+  readonly #deletionListeners: ((last: T) => void)[] = [];
   readonly #indexes = new Map<string, { readonly of: Index<T>['of']; readonly buckets: Map<string, Map<string, T>> }>();
   readonly #syncListeners: (() => void)[] = [];
   readonly #waiters = new Set<Waiter>();
@@ -101,6 +102,11 @@ export class Store<T extends KubeObject> {
     this.#listeners.push(listener);
   }
 
+  /** Called before the listeners of `onChange`, with the last state of an object, as the event of its deletion has it; not for an object that a new list lacks. */
+  onDeletion(listener: (last: T) => void): void {
+    this.#deletionListeners.push(listener);
+  }
+
   /** Called whenever a complete snapshot was received, even an empty one. */
   onSynced(listener: () => void): void {
     this.#syncListeners.push(listener);
@@ -126,6 +132,7 @@ export class Store<T extends KubeObject> {
         this.#put(shard, keyOf(event.object), trimmed(event.object));
         break;
       case 'delete':
+        if (!shard.staged) for (const listener of this.#deletionListeners) listener(event.object);
         this.#set(shard, keyOf(event.object), undefined);
         break;
     }

@@ -3,7 +3,7 @@
  * break a cluster; an invariant is about what the operator did or reported.
  */
 import { EVIDENCE } from '../../src/api/etcd-member.ts';
-import { ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
+import { MEMBER_UID_ANNOTATION, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import { hexId } from '../../src/etcd/ids.ts';
@@ -280,7 +280,7 @@ const idsOf = (world: World): Map<string, bigint> => {
 const isUsurpers = ({ world, history, usurpedUntil, deletedByPerson }: Scene, { metadata }: KubeObject): boolean =>
   usurpedUntil > world.ground.timeline.now &&
   history.lately(({ quorum: so, led }) => !so || !led) &&
-  metadata.ownerReferences?.some(({ uid }) => deletedByPerson.has(uid)) === true;
+  deletedByPerson.has(metadata.annotations?.[MEMBER_UID_ANNOTATION] ?? '');
 
 /** I6: no volume of a listed member is deleted, unless the cluster is being deleted or a user deleted the volume. */
 export const noVolumeOfAMember: Always = (scene) => {
@@ -299,6 +299,17 @@ export const noVolumeOfAMember: Always = (scene) => {
     if (id !== undefined && group.members.has(id)) return `PVC ${name} is deleted, and etcd still counts its member`;
   }
   return undefined;
+};
+
+/** The operator deletes no PVC with the last copy of the data, unless a user deletes the cluster. */
+export const lastCopyIsKept: OnWrite = (scene, { verb, resource, ref }) => {
+  const { world } = scene;
+  if (verb !== 'delete' || resource.kind !== 'PersistentVolumeClaim' || isBeingDeleted(scene)) return undefined;
+  const group = groupOf(world);
+  const disk = world.volumes.of(world.ground.find(persistentVolumeClaims, ref.name)?.metadata.uid)?.disk;
+  if (!group || disk?.group !== group || scene.servedAt === undefined) return undefined;
+  const others = voters(group).filter(({ id }) => id !== disk.id && volumeOf(world, group, id) !== undefined);
+  return others.length > 0 ? undefined : `PVC ${ref.name} is deleted, which has the last copy of the data`;
 };
 
 /** With `deletionPolicy: Retain` no volume with data is deleted, unless a user deletes it. */
@@ -386,6 +397,7 @@ export const BEFORE_WRITE = {
   quorumAfterPodDeletion,
   keepsDataInMemory,
   keepsTerminatingPvcs,
+  lastCopyIsKept,
   foreignIsLeftAlone,
   sparedWhenDeleted,
   intactDataIsKept,

@@ -97,14 +97,18 @@ function notPaused(world: World, conditionOf: (type: string) => Condition | unde
   return group && formed && members.length < voters(group).length ? 'a paused cluster has lost members' : undefined;
 }
 
+/** The operator did not see the deletion of the cluster, and its deletionPolicy is unknown. */
+const KEPT_FOR_A_DAY = ['policy-unknown'];
+
 function leftovers(world: World, retains: boolean): Wrong {
   const kinds = [
     membersOf(world),
     world.ground.api.peek(pods),
     world.ground.api.peek(services),
-    world.ground.api
-      .peek(persistentVolumeClaims)
-      .filter(({ metadata }) => !retains || metadata.labels?.[QUARANTINE_LABEL] === undefined),
+    world.ground.api.peek(persistentVolumeClaims).filter(({ metadata }) => {
+      const reason = metadata.labels?.[QUARANTINE_LABEL] ?? '';
+      return retains ? reason === '' : !KEPT_FOR_A_DAY.includes(reason);
+    }),
   ];
   const left = kinds.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`);
   return left.length === 0 ? undefined : `the cluster is deleted, and there are still ${left.join(', ')}`;

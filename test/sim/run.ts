@@ -36,8 +36,8 @@ const PATIENCE_MS = 60 * 60_000;
 /** When nothing has been written for this long, no further write is expected soon. */
 const LULL_MS = 20_000;
 const POLL_MS = 5_000;
-/** What an operator does this long after an event may be a reaction to it: a run of etcd counts as stable after a minute, and messages are coalesced. */
-const PROVOKED_MS = 75_000;
+/** What an operator does this long after an event may be a reaction to it: a run of etcd counts as stable after a minute, and its message is coalesced twice, in the member and in its cluster. */
+const PROVOKED_MS = 95_000;
 const QUIET_MS = 10 * 60_000;
 
 /** Far more than any world needs: reaching it means a hot loop. */

@@ -13,7 +13,7 @@ import {
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { controllerOf, holding, identity, isMemberOf } from '../../domain/ownership.ts';
-import { ASK_TIMEOUT_MS, HASH_TIMEOUT_MS, QUARANTINE_MS } from '../../domain/timing.ts';
+import { ASK_TIMEOUT_MS, HASH_TIMEOUT_MS, RETAINED_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
 import type { Ask } from '../../etcd/call.ts';
 import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
@@ -88,7 +88,7 @@ export async function observe(
   const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
   const gathered: Gathered = {
     now: ports.now(),
-    ...present({ clockAheadMs: ports.clockAheadMs(QUARANTINE_MS) || undefined }),
+    ...present({ clockAheadMs: ports.clockAheadMs(RETAINED_MS) || undefined }),
     memory,
     ...refusedSince(memory, ports.now()),
     replacementRate: ports.replacements.rate(ports.now()),

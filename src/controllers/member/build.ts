@@ -2,7 +2,6 @@
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import type { ObjectMeta } from '../../api/meta.ts';
 import {
   CLIENT_PORT,
   clientURL,
@@ -44,16 +43,15 @@ const dataMount = { name: DATA, mountPath: DATA_DIR };
 const dataDirOf = (m: EtcdMember): string =>
   [DATA_DIR, annotated(m, DATA_SUBPATH_ANNOTATION)].filter(Boolean).join('/');
 
-/** The garbage collector deletes what has an owner, so a retained PVC never gets an owner reference. */
-export const volumeOwnership = (member: EtcdMember): Pick<ObjectMeta, 'annotations' | 'ownerReferences'> =>
-  member.spec.deletionPolicy === 'Retain'
-    ? { annotations: { [MEMBER_UID_ANNOTATION]: member.metadata.uid ?? '' } }
-    : { ownerReferences: ownedBy(etcdMembers, member) };
+/** Instead of an owner reference, with which the garbage collector would delete the PVC before etcd has removed the member, or against the deletionPolicy. */
+export const volumeAnnotations = (member: EtcdMember): Readonly<Record<string, string>> => ({
+  [MEMBER_UID_ANNOTATION]: member.metadata.uid ?? '',
+});
 
 export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
   const { size, storageClassName } = member.spec.storage;
   const { name, namespace } = identity(member);
-  const { annotations = {}, ...owner } = volumeOwnership(member);
+  const annotations = volumeAnnotations(member);
   const labels = memberLabels(member.spec.clusterName, name);
   return {
     apiVersion: 'v1',
@@ -62,7 +60,6 @@ export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
       name: volumeClaimName(name),
       namespace,
       ...metadataWith(member.spec.additionalMetadata, labels, { annotations, on: 'volume' }),
-      ...owner,
     },
     spec: {
       accessModes: ['ReadWriteOnce'],

@@ -17,7 +17,7 @@ import {
   ours,
   retain,
   stepsOf,
-  untied,
+  terminatingVolume,
 } from '../../../test/support/builders/member.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
@@ -28,12 +28,47 @@ const paused = aMember({ status: joined, deleting: true, spec: { dormant: true }
 
 describe('the rule that answers', () => {
   test.each<[string, Observed, string, readonly string[]]>([
-    ['it is deleted with its cluster', leaving({ cluster: undefined }), 'release', ['patch EtcdMember']],
+    [
+      'it is deleted with its cluster',
+      leaving({ cluster: undefined }),
+      'release',
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'its cluster was deleted while no operator ran: whether it said Retain is unknown, so the PVC is kept for a day',
+      leaving({ cluster: undefined, policy: undefined }),
+      'release',
+      ['patch PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'its cluster is deleted, and the event that has the deletionPolicy is still to come',
+      leaving({ cluster: undefined, policy: 'pending' }),
+      'release',
+      [],
+    ],
+    [
+      'its cluster says Delete, and its own copy still Retain: the cluster decides',
+      leaving({ member: retained, peers: removed }),
+      'release',
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'its cluster says Retain, and its own copy still Delete: the cluster decides',
+      leaving({ peers: removed, policy: 'Retain' }),
+      'release',
+      ['patch PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'etcd has removed it, and a user deletes its PVC too',
+      leaving({ peers: removed, volume: terminatingVolume }),
+      'release',
+      ['patch EtcdMember'],
+    ],
     [
       'its cluster is being deleted',
       leaving({ cluster: aCluster({ status: FORMED, deleting: true }) }),
       'release',
-      ['patch EtcdMember'],
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     ['it is deleted and is the only one: its data is kept until another member has it', leaving(), 'release', []],
     [
@@ -52,13 +87,13 @@ describe('the rule that answers', () => {
       'it is deleted, was the only one, and its volume is lost',
       leaving({ pod: absent, volume: ours({ ...aVolume(), status: { phase: 'Lost' } }) }),
       'release',
-      ['patch EtcdMember'],
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     [
       'it is deleted, and its cluster was never bootstrapped: there is nothing to keep',
       leaving({ member: aMember({ deleting: true }), cluster: aCluster({ status: LATCHED }) }),
       'release',
-      ['patch EtcdMember'],
+      ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     [
       'it is deleted while its cluster is paused: its Pod is deleted',
@@ -84,7 +119,12 @@ describe('the rule that answers', () => {
       'pause',
       [],
     ],
-    ['it is deleted and etcd has removed it', leaving({ peers: removed }), 'release', ['patch EtcdMember']],
+    [
+      'it is deleted and etcd has removed it',
+      leaving({ peers: removed }),
+      'release',
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
     [
       'it is deleted and etcd still lists it',
       leaving({ peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] } }),
@@ -103,8 +143,8 @@ describe('the rule that answers', () => {
     [
       'it is deleted, and its PVC is retained',
       leaving({
-        member: aMember({ status: joined, deleting: true, spec: retain }),
-        volume: ours(untied),
+        member: retained,
+        policy: 'Retain',
         peers: removed,
       }),
       'release',
@@ -112,13 +152,13 @@ describe('the rule that answers', () => {
     ],
     [
       'it is deleted with its cluster, and its PVC, which is retained, is lost',
-      leaving({ member: retained, cluster: undefined, volume: absent }),
+      leaving({ member: retained, cluster: undefined, policy: 'Retain', volume: absent }),
       'release',
       ['patch EtcdMember'],
     ],
     [
       'its cluster is deleted: its PVC is retained',
-      leaving({ member: retained, cluster: undefined }),
+      leaving({ member: retained, cluster: undefined, policy: 'Retain' }),
       'release',
       ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],
@@ -126,7 +166,7 @@ describe('the rule that answers', () => {
       'etcd has removed it, and its Pod is lost: no Pod is created',
       leaving({ peers: removed, pod: absent }),
       'release',
-      ['patch EtcdMember'],
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     [
       'it has not joined, its Pod is lost, and no peer is reachable: no Pod is created',
@@ -142,7 +182,7 @@ describe('the rule that answers', () => {
       'it has not joined, and there is no other member: it has no data',
       leaving({ member: aMember({ deleting: true, spec: { bootstrap: false } }) }),
       'release',
-      ['patch EtcdMember'],
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     [
       'it is deleted and no peer is reachable',
@@ -199,7 +239,7 @@ describe('the rule that answers', () => {
         peers: { is: 'unreachable', message: 'timeout' },
       }),
       'release',
-      ['patch EtcdMember'],
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
     ],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);

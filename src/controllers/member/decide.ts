@@ -7,10 +7,10 @@ import { clusterBeingDeleted, release } from './rules/leaving.ts';
 import {
   addFinalizer,
   cannotRun,
+  correctVolume,
   makeVolumeAndPod,
   markPod,
   nameTaken,
-  ownVolume,
   pause,
   remakeJoiningPod,
   removeEndedPod,
@@ -35,7 +35,7 @@ export const STOP: Rules = [
 /** Every row contributes; a patch of the PVC that is refused must not keep a lost Pod from being created again. */
 export const UPKEEP: readonly NamedRule<Observed, Upkeep<EtcdMemberStatus>>[] = [
   { name: 'addFinalizer', rule: addFinalizer }, // before there is anything to clean up
-  { name: 'ownVolume', rule: ownVolume }, // before a user can delete the owner of the PVC
+  { name: 'correctVolume', rule: correctVolume }, // before a user can delete the owner of the PVC
   { name: 'markPod', rule: markPod },
 ];
 

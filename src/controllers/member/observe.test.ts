@@ -13,7 +13,7 @@ import {
   runningCluster,
   storedCluster,
 } from '../../../test/support/builders/ports.ts';
-import { volumeClaimName } from '../../api/names.ts';
+import { etcdClusters, volumeClaimName } from '../../api/names.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { PersistentVolume } from '../../gen/kube.ts';
 import { persistentVolumeClaims, persistentVolumes, pods } from '../../kube/resources.ts';
@@ -135,8 +135,8 @@ test('a Pod IP of a peer that is reused by another cluster does not prove that a
   const world = modelWorld();
   await runningCluster(world, 3);
   leaving(world, 1);
-  const [cluster] = world.clusters.all();
-  if (cluster) putInCache(world.clusters, { ...cluster, status: FORMED });
+  const ref = { namespace: 'ns', name: 'db' };
+  await world.client.patch(etcdClusters, ref, { status: FORMED }, { subresource: 'status' });
   const { peers } = await look(world);
   expect(peers.is === 'unreachable' && peers.message).toContain(`this cluster has ${FORMED.clusterID}`);
 });

@@ -19,6 +19,7 @@ import { type KubeObject, type Ref, refKey } from '../../kube/object.ts';
 import { persistentVolumes } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import type { Memory } from '../../runtime/plan.ts';
+import type { DeletedPolicies } from './observe-deleted-clusters.ts';
 import { isListed, type NodeView, type Observed, type PeersView, type SelfView } from './observed.ts';
 
 export interface MemberPorts {
@@ -28,6 +29,7 @@ export interface MemberPorts {
   readonly images: ImagePolicy;
   readonly credentials: SecretCache;
   readonly clusters: Store<EtcdCluster>;
+  readonly deletedPolicies: DeletedPolicies;
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
   readonly volumes: Store<PersistentVolumeClaim>;
@@ -59,7 +61,7 @@ export async function observe(
   const node = await (nodeName === undefined ? nodeOfVolume(ports, claim, signal) : nodeOf(ports, nodeName, signal));
   const doubtful = node.is === 'gone' || (node.is === 'present' && node.outOfService);
   const deleting = member.metadata.deletionTimestamp !== undefined;
-  const cluster = await ownCluster(ports, member, held.is === 'absent' || deleting, signal);
+  const cluster = await ownCluster(ports, member, { creates: held.is === 'absent', deleting }, signal);
   const [volumeOnNode, etcd, peers] = await Promise.all([
     doubtful && claim ? isOnNode(ports, claim, node.name, signal) : false,
     held.is === 'ours' ? askSelf(ports, member, cluster, held.object, signal) : ({ is: 'notAsked' } as const),
@@ -71,6 +73,7 @@ export async function observe(
     memory,
     member,
     cluster,
+    policy: deleting ? policyOf(ports, member, cluster) : undefined,
     pod: held,
     volume: heldVolume,
     node,
@@ -91,7 +94,7 @@ const getOrFetch = async <T extends KubeObject>(
   signal: AbortSignal,
 ): Promise<T | undefined> => store.get(refKey(ref)) ?? (await client.get(store.resource, ref, signal));
 
-/** A retained PVC has no owner reference: the garbage collector would delete it. An annotation names its member instead. */
+/** A PVC has no owner reference: the garbage collector would delete it. An annotation names its member instead. */
 const volumeOf = (claim: PersistentVolumeClaim | undefined, uid: string): Holding<PersistentVolumeClaim> =>
   claim && controllerOf(claim) === undefined && claim.metadata.annotations?.[MEMBER_UID_ANNOTATION] === uid
     ? { is: 'ours', object: claim }
@@ -148,14 +151,14 @@ async function isOnNode(
 
 /**
  * The cluster that controls this member, or will adopt it: also a member without a controller must be removed from etcd when it
- * is deleted. Before a Pod is created or the finalizer is released, a cached cluster without an id, or with TLS, is read again
- * from the API server: a seed started as "new" would bootstrap a second, empty cluster, a deleted seed could take the only copy
- * of the data along, and the Pod could mount the previous CA bundle.
+ * is deleted. Before a Pod is created, a cached cluster without an id, or with TLS, is read again from the API server: a seed
+ * started as "new" would bootstrap a second, empty cluster, and the Pod could mount the previous CA bundle. Before the finalizer
+ * is released, always: a deleted seed could take the only copy of the data along, and the deletionPolicy may have changed.
  */
 async function ownCluster(
   ports: MemberPorts,
   member: EtcdMember,
-  idMatters: boolean,
+  { creates, deleting }: { readonly creates: boolean; readonly deleting: boolean },
   signal: AbortSignal,
 ): Promise<EtcdCluster | undefined> {
   const owner = controllerOf(member);
@@ -163,9 +166,19 @@ async function ownCluster(
   const ref = { namespace: member.metadata.namespace ?? '', name: owner?.name ?? member.spec.clusterName };
   const cached = ports.clusters.get(refKey(ref));
   const matters = cached?.status?.clusterID === undefined || member.spec.tls !== undefined;
-  const doubtful = !cached || !isMemberOf(member, cached) || (idMatters && matters);
+  const doubtful = !cached || !isMemberOf(member, cached) || deleting || (creates && matters);
   const cluster = doubtful ? await ports.client.get(ports.clusters.resource, ref, signal) : cached;
   return cluster && isMemberOf(member, cluster) ? cluster : undefined;
+}
+
+/** The policy of a cluster that does not exist any more is known from the event of its deletion. */
+function policyOf(ports: MemberPorts, member: EtcdMember, cluster: EtcdCluster | undefined): Observed['policy'] {
+  if (cluster) return cluster.spec.deletionPolicy ?? 'Delete';
+  const owner = controllerOf(member);
+  const known = owner && ports.deletedPolicies.of(owner.uid);
+  if (known !== undefined || !owner) return known;
+  const cached = ports.clusters.get(refKey({ namespace: member.metadata.namespace ?? '', name: owner.name }));
+  return cached?.metadata.uid === owner.uid ? 'pending' : undefined;
 }
 
 /** The cluster and snapshot controllers share the etcd sessions of this cluster. */

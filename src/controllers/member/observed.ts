@@ -3,6 +3,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { volumeClaimName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
+import type { DeletionPolicy } from '../../api/storage.ts';
 import { NO_OPERATOR_IMAGE } from '../../domain/conditions.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
@@ -53,6 +54,11 @@ export interface Observed {
   readonly member: EtcdMember;
   /** The cluster that controls this member; not another one of the same name. */
   readonly cluster: EtcdCluster | undefined;
+  /**
+   * The deletionPolicy in the spec of its cluster, now or when it was deleted; observed only when this member is being deleted.
+   * Pending: the event of the cluster's deletion, which has the policy, is still to come. `undefined`: it cannot be read any more.
+   */
+  readonly policy: DeletionPolicy | 'pending' | undefined;
   readonly pod: Holding<Pod>;
   readonly volume: Holding<PersistentVolumeClaim>;
   readonly node: NodeView;
@@ -79,7 +85,6 @@ export const isDeleting = (o: Observed): boolean => o.member.metadata.deletionTi
 export const isClusterBeingDeleted = (o: Observed): boolean =>
   o.cluster === undefined || o.cluster.metadata.deletionTimestamp !== undefined;
 export const isDormant = (o: Observed): boolean => o.member.spec.dormant === true;
-export const retains = (o: Observed): boolean => o.member.spec.deletionPolicy === 'Retain';
 export const isClusterFormed = (o: Pick<Observed, 'cluster'>): boolean => o.cluster?.status?.clusterID !== undefined;
 
 /** This member's etcd has been part of the cluster, so its data directory must not be empty any more. A seed votes from bootstrap on. */

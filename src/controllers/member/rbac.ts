@@ -9,7 +9,11 @@ export const memberRbac: readonly PolicyRule[] = [
   // Required to set blockOwnerDeletion where the admission plugin OwnerReferencesPermissionEnforcement is enabled.
   { apiGroups: [GROUP], resources: ['etcdmembers/finalizers'], verbs: ['update'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
+  {
+    apiGroups: [''],
+    resources: ['persistentvolumeclaims'],
+    verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'],
+  },
   // To detect a lost node, and whether a volume was on it.
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get'] },

@@ -15,8 +15,8 @@ import {
   joined,
   leaving,
   ours,
+  ownedVolume,
   stepsOf,
-  untied,
   voter,
   world,
 } from '../../../test/support/builders/member.ts';
@@ -27,6 +27,7 @@ import {
   INITIAL_CLUSTER_ANNOTATION,
   INITIAL_STATE_ANNOTATION,
   MEMBER_FINALIZER,
+  MEMBER_UID_ANNOTATION,
   QUARANTINE_LABEL,
   QUARANTINED_AT_ANNOTATION,
   ROLE_LABEL,
@@ -36,7 +37,6 @@ import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
 const retain = { deletionPolicy: 'Retain' } as const;
-const retained = aMember({ status: joined, spec: retain });
 const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [INITIAL_STATE_ANNOTATION]: 'new' } } };
 const removed: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] };
 
@@ -68,12 +68,12 @@ test.each<[string, Observed, string]>([
 });
 
 test('releasing the finalizer keeps those of other controllers, and has a resourceVersion precondition', () => {
-  const [step] = decide(
+  const step = decide(
     leaving({
       member: aMember({ deleting: true, finalizers: ['x/y', 'etcd-operator.cozystack.io/member-cleanup'] }),
       peers: removed,
     }),
-  ).steps;
+  ).steps.at(-1);
   expect(step).toMatchObject({
     do: 'patch',
     to: { resourceVersion: '200' },
@@ -84,14 +84,20 @@ test('releasing the finalizer keeps those of other controllers, and has a resour
 const stepOf = (o: Observed) => [...decide(o).steps, ...(decide(o).upkeep ?? []).flatMap(({ steps }) => steps)][0];
 const versioned = { ...aVolume(), metadata: { ...aVolume().metadata, resourceVersion: '7' } };
 
-test.each([
-  ['its member', undefined, 'member-removed'],
-  ['its cluster', aCluster({ status: FORMED, deleting: true }), 'cluster-deleted'],
+test.each<[string, Partial<Observed>, string]>([
+  ['its member', {}, 'member-removed'],
+  ['its cluster', { cluster: aCluster({ status: FORMED, deleting: true }) }, 'cluster-deleted'],
+  ['its cluster, whose policy it has', { cluster: undefined, policy: undefined }, 'cluster-deleted'],
+  [
+    'its cluster, whose policy is unknown',
+    { cluster: undefined, policy: undefined, member: aMember({ status: joined, deleting: true }) },
+    'policy-unknown',
+  ],
 ])(
   'a PVC that outlives %s has no owner, is labelled why and since when, and is patched with a resourceVersion precondition',
-  (_what, cluster, reason) => {
+  (_what, patch, reason) => {
     const member = aMember({ status: joined, deleting: true, spec: retain });
-    const deleting = world({ member, ...(cluster && { cluster }), volume: ours(versioned), peers: removed });
+    const deleting = world({ member, policy: 'Retain', volume: ours(versioned), peers: removed, ...patch });
     expect(stepOf(deleting)).toMatchObject({
       to: { kind: 'PersistentVolumeClaim', resourceVersion: '7' },
       fields: {
@@ -116,7 +122,14 @@ test('a PVC of a cluster that never formed is deleted with its member and not be
 });
 
 test('the owner reference of a PVC is patched with a resourceVersion precondition', () => {
-  expect(stepOf(world({ member: retained, volume: ours(versioned) }))).toMatchObject({ to: { resourceVersion: '7' } });
+  const owned = { ...ownedVolume, metadata: { ...ownedVolume.metadata, resourceVersion: '7' } };
+  expect(stepOf(world({ volume: ours(owned) }))).toMatchObject({ to: { resourceVersion: '7' } });
+});
+
+test('a PVC is deleted with its uid and a resourceVersion precondition', () => {
+  const { uid } = versioned.metadata;
+  const what = { kind: 'PersistentVolumeClaim', uid, resourceVersion: '7' };
+  expect(stepOf(leaving({ volume: ours(versioned), peers: removed }))).toMatchObject({ do: 'delete', what });
 });
 
 test('a seed that votes may not bootstrap again at its next start, and is in the client Service', () => {
@@ -218,11 +231,21 @@ test.each<[string, Observed, string, number | undefined]>([
   expect([plan.message, plan.requeueAfterMs]).toEqual([message, requeueAfterMs]);
 });
 
-test.each<[string, Observed, string]>([
-  ['Retain', world({ member: retained }), 'deletionPolicy Retain: removing the owner reference of the PVC'],
-  ['Delete', world({ volume: ours(untied) }), 'deletionPolicy Delete: adding an owner reference to the PVC'],
-])('the message about an owner reference, with the policy %s', (_name, observed, message) => {
-  expect(decide(observed).contributions?.map((each) => each.message)).toEqual([message]);
+test('the message about a corrected PVC', () => {
+  const messages = (volume: ReturnType<typeof aVolume>) =>
+    decide(world({ volume: ours(volume) })).contributions?.map((each) => each.message);
+  expect(messages(ownedVolume)).toEqual(['removing the owner reference of the PVC']);
+  expect(messages({ ...aVolume(), metadata: { ...aVolume().metadata, labels: {} } })).toEqual([
+    'restoring the labels of the PVC',
+  ]);
+});
+
+test('owners of a PVC that a user has added are kept', () => {
+  const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' };
+  const metadata = { ...ownedVolume.metadata, ownerReferences: [...ownedVolume.metadata.ownerReferences, other] };
+  expect(stepOf(world({ volume: ours({ ...ownedVolume, metadata }) }))).toMatchObject({
+    fields: { metadata: { ownerReferences: [other], annotations: { [MEMBER_UID_ANNOTATION]: expect.any(String) } } },
+  });
 });
 
 test('a member that votes cannot join again at its next start: without its data it has lost the log that it acknowledged', () => {

@@ -4,7 +4,14 @@ import { targetOf } from '../../../src/api/defaults.ts';
 import type { EtcdCluster, EtcdClusterSpec } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
 import type { EtcdMember, EtcdMemberSpec, EtcdMemberStatus } from '../../../src/api/etcd-member.ts';
-import { API_VERSION, MEMBER_FINALIZER, memberLabels, memberName, peerURL } from '../../../src/api/names.ts';
+import {
+  API_VERSION,
+  MEMBER_FINALIZER,
+  MEMBER_UID_ANNOTATION,
+  memberLabels,
+  memberName,
+  peerURL,
+} from '../../../src/api/names.ts';
 import type { SelfReport } from '../../../src/controllers/cluster/observed.ts';
 import type { PersistentVolumeClaim, Pod } from '../../../src/gen/kube.ts';
 
@@ -150,6 +157,7 @@ export const aVolume = (): PersistentVolumeClaim => ({
     name: `data-${SEED_NAME}`,
     namespace: 'ns',
     uid: '44444444-0000-4000-8000-000000000000',
-    ownerReferences: owner('EtcdMember', SEED_NAME, MEMBER_UID),
+    labels: memberLabels('db', SEED_NAME),
+    annotations: { [MEMBER_UID_ANNOTATION]: MEMBER_UID },
   },
 });

@@ -1,8 +1,9 @@
 /** Observed states of a member, for test tables. */
 
-import { ROLE_LABEL } from '../../../src/api/names.ts';
+import { etcdMembers, ROLE_LABEL } from '../../../src/api/names.ts';
 import { decide } from '../../../src/controllers/member/decide.ts';
 import type { Observed } from '../../../src/controllers/member/observed.ts';
+import { ownedBy } from '../../../src/domain/ownership.ts';
 import { NO_MEMORY } from '../../../src/runtime/plan.ts';
 import {
   aCluster,
@@ -29,8 +30,11 @@ export const joined = { memberID: MEMBER_ID, podUID: POD_UID, podName: SEED_NAME
 export const inMemory = { storage: { size: '64Mi', medium: 'Memory' } } as const;
 export const ended = ours(aPod({ status: { phase: 'Failed', reason: 'Evicted' } }));
 export const retain = { deletionPolicy: 'Retain' } as const;
-const { ownerReferences: _o, ...unowned } = aVolume().metadata;
-export const untied = { ...aVolume(), metadata: unowned };
+/** As earlier operators created it. */
+export const ownedVolume = {
+  ...aVolume(),
+  metadata: { ...aVolume().metadata, annotations: {}, ownerReferences: ownedBy(etcdMembers, aMember()) },
+};
 
 export const terminatingVolume = ours({ ...aVolume(), metadata: { ...aVolume().metadata, deletionTimestamp: 'now' } });
 
@@ -40,6 +44,7 @@ export const world = (patch: Partial<Observed> = {}): Observed => ({
   memory: NO_MEMORY,
   member: aMember({ status: joined }),
   cluster: aCluster({ status: FORMED }),
+  policy: 'Delete',
   pod: readyPod,
   volume: ours(aVolume()),
   node: { is: 'present', name: 'node-1', outOfService: false },

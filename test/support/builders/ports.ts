@@ -16,6 +16,7 @@ import {
 } from '../../../src/api/names.ts';
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
 import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
+import { DeletedPolicies } from '../../../src/controllers/member/observe-deleted-clusters.ts';
 import { wantedPod } from '../../../src/controllers/member/wanted-pod.ts';
 import { hexId } from '../../../src/etcd/ids.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../../src/gen/kube.ts';
@@ -60,6 +61,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     clockAheadMs: (_withinMs: number) => 0,
     clusters,
     replacements: new ReplacementLedger(clusters, 10),
+    deletedPolicies: new DeletedPolicies(clusters),
     members,
     services: new Store<Service>(services, []),
     pods: podStore,

@@ -1,6 +1,6 @@
 /** Rules for a bootstrapped cluster. */
 import { QUARANTINED_AT_ANNOTATION } from '../../../api/names.ts';
-import { QUARANTINE_MS, RESYNC_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
+import { RESYNC_MS, RETAINED_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
 import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
 import { independent, refTo, type Step } from '../../../runtime/plan.ts';
 import { blockedBy } from '../disruption-view.ts';
@@ -34,7 +34,7 @@ export const recordVoters = (o: Observed): Contributed => independent('the voter
 
 const leftMs = (o: Observed, pvc: PersistentVolumeClaim): number => {
   const since = pvc.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? pvc.metadata.creationTimestamp ?? '';
-  return (Date.parse(since) || o.now) + QUARANTINE_MS + (o.clockAheadMs ?? 0) - o.now;
+  return (Date.parse(since) || o.now) + RETAINED_MS + (o.clockAheadMs ?? 0) - o.now;
 };
 
 /** Not during an outage: the volume of a removed member may be the last readable copy. */

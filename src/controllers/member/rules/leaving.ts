@@ -6,8 +6,9 @@ import {
   memberLabels,
   QUARANTINE_LABEL,
   QUARANTINED_AT_ANNOTATION,
+  type Quarantine,
 } from '../../../api/names.ts';
-import { identity, ownedBy } from '../../../domain/ownership.ts';
+import { identity, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
 import { isPodOver } from '../../../domain/pod.ts';
 import { REMOVAL_RETRY_MS } from '../../../domain/timing.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
@@ -15,30 +16,40 @@ import { provenLoss } from '../evidence.ts';
 import {
   type Decided,
   hasJoined,
+  inMemory,
   isClusterBeingDeleted,
   isClusterFormed,
   isDeleting,
   isDormant,
   isListed,
   type Observed,
-  retains,
 } from '../observed.ts';
 
+/** Why the PVC outlives its member; `undefined`: it does not. */
+function quarantineReason(o: Observed): Quarantine | undefined {
+  const retained = isClusterBeingDeleted(o) ? 'cluster-deleted' : 'member-removed';
+  if (o.policy === 'Retain') return retained;
+  if (o.policy === 'Delete') return undefined;
+  return o.member.spec.deletionPolicy === 'Retain' ? retained : 'policy-unknown';
+}
+
 /**
- * A retained PVC gets a label why and an annotation since when it is kept. The PVC of a seed whose cluster never formed is not
- * kept: it would block the next seed of that name. It is deleted with the member and not before: the cluster may form right
- * now, and then the finalizer is not released.
+ * What happens to the PVC of a member that etcd does not need any more. One that is kept gets a label why and an annotation since
+ * when. The PVC of a seed whose cluster never formed is not kept: it would block the next seed of that name. The garbage
+ * collector deletes it with the member and not before: the cluster may form right now, and then the finalizer is not released.
  */
-function keepVolume(o: Observed): readonly Step[] {
-  if (!retains(o) || o.volume.is !== 'ours') return [];
+function disposeVolume(o: Observed): readonly Step[] {
+  if (o.volume.is !== 'ours' || inMemory(o) || isBeingDeleted(o.volume.object)) return [];
   const what = refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true });
   if (!isClusterFormed(o) && o.cluster !== undefined)
     return [{ do: 'patch', to: what, fields: { metadata: { ownerReferences: ownedBy(etcdMembers, o.member) } } }];
+  const reason = quarantineReason(o);
+  if (reason === undefined) return [{ do: 'delete', what }];
   const metadata = {
     ownerReferences: null,
     labels: {
       ...memberLabels(o.member.spec.clusterName, identity(o.member).name), // a PVC that has lost them is not in the cache, and would be kept for ever
-      [QUARANTINE_LABEL]: isClusterBeingDeleted(o) ? 'cluster-deleted' : 'member-removed',
+      [QUARANTINE_LABEL]: reason,
     },
     annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },
   };
@@ -48,7 +59,7 @@ function keepVolume(o: Observed): readonly Step[] {
 function releaseFinalizer(o: Observed, message: string): Decided {
   const finalizers = (o.member.metadata.finalizers ?? []).filter((f) => f !== MEMBER_FINALIZER);
   const to = refTo('EtcdMember', o.member, { resourceVersion: true });
-  return { message, steps: [...keepVolume(o), { do: 'patch', to, fields: { metadata: { finalizers } } }] };
+  return { message, steps: [...disposeVolume(o), { do: 'patch', to, fields: { metadata: { finalizers } } }] };
 }
 
 /**
@@ -72,6 +83,8 @@ export function release(o: Observed): Decided {
   if (!isDeleting(o)) return undefined;
   if (!o.member.metadata.finalizers?.includes(MEMBER_FINALIZER))
     return { message: 'the finalizer is released; waiting for the finalizers of other controllers' };
+  if (o.policy === 'pending')
+    return { message: 'waiting for the event of the deletion of its cluster', requeueAfterMs: REMOVAL_RETRY_MS };
   if (isClusterBeingDeleted(o)) return releaseFinalizer(o, 'the whole cluster is being deleted');
   switch (o.peers.is) {
     case 'none':

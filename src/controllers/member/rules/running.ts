@@ -5,18 +5,18 @@ import {
   INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   MEMBER_FINALIZER,
-  MEMBER_UID_ANNOTATION,
+  memberLabels,
   ROLE_LABEL,
   ROLE_VOTER,
   volumeClaimName,
 } from '../../../api/names.ts';
 import { podBlockedBy } from '../../../domain/member-pod.ts';
-import { controllerOf, identity, isBeingDeleted } from '../../../domain/ownership.ts';
+import { identity, isBeingDeleted } from '../../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../../domain/pod.ts';
 import { FOREIGN_RECHECK_MS, MEMBER_PROBE, RESYNC_MS } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { type Decision, refTo, type Step } from '../../../runtime/plan.ts';
-import { initialStateOf, volumeClaim, volumeOwnership } from '../build.ts';
+import { initialStateOf, volumeAnnotations, volumeClaim } from '../build.ts';
 import { dataTrouble, evidenceOf, outOfMemory, provenLoss, terminatingMessage } from '../evidence.ts';
 import {
   type Contributed,
@@ -28,7 +28,6 @@ import {
   isDormant,
   isPvcTerminating,
   type Observed,
-  retains,
 } from '../observed.ts';
 import { votes, wantedPod } from '../wanted-pod.ts';
 
@@ -84,20 +83,28 @@ export const addFinalizer = (o: Observed): Contributed => {
 
 const hasFinalizer = ({ member }: Observed): boolean => member.metadata.finalizers?.includes(MEMBER_FINALIZER) === true;
 
-/** The PVC's owner reference follows the deletionPolicy while the member exists: once a user deletes the cluster, the garbage collector may be faster. */
-export const ownVolume = (o: Observed): Contributed => {
-  if (o.volume.is !== 'ours' || o.volume.object.metadata.deletionTimestamp !== undefined) return undefined;
-  const owned = controllerOf(o.volume.object) !== undefined;
-  if (owned !== retains(o)) return undefined;
-  const tie = volumeOwnership(o.member);
+/**
+ * The PVC has no owner reference: an earlier operator's has one. Without its labels it is not in the cache, and the cluster
+ * controller would not see that a user deletes it.
+ */
+export const correctVolume = (o: Observed): Contributed => {
+  if (o.volume.is !== 'ours' || inMemory(o)) return undefined;
+  const { labels = {}, annotations = {}, ownerReferences = [] } = o.volume.object.metadata;
+  const { name, uid } = identity(o.member);
+  const lacks = (actual: Readonly<Record<string, string>>) => (wanted: Readonly<Record<string, string>>) =>
+    Object.entries(wanted).filter(([key, value]) => actual[key] !== value);
+  const lackedLabels = lacks(labels)(memberLabels(o.member.spec.clusterName, name));
+  const lackedAnnotations = lacks(annotations)(volumeAnnotations(o.member));
+  const others = ownerReferences.filter((owner) => owner.uid !== uid);
+  const isOwned = others.length < ownerReferences.length;
+  if (!isOwned && lackedLabels.length === 0 && lackedAnnotations.length === 0) return undefined;
   const metadata = {
-    ownerReferences: tie.ownerReferences ?? null,
-    annotations: { [MEMBER_UID_ANNOTATION]: tie.annotations?.[MEMBER_UID_ANNOTATION] ?? null },
+    ...(isOwned && { ownerReferences: others.length > 0 ? others : null }),
+    ...(lackedLabels.length > 0 && { labels: Object.fromEntries(lackedLabels) }),
+    ...(lackedAnnotations.length > 0 && { annotations: Object.fromEntries(lackedAnnotations) }),
   };
-  const message = retains(o)
-    ? 'deletionPolicy Retain: removing the owner reference of the PVC'
-    : 'deletionPolicy Delete: adding an owner reference to the PVC';
   const to = refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true });
+  const message = isOwned ? 'removing the owner reference of the PVC' : 'restoring the labels of the PVC';
   return { message, sequences: [[{ do: 'patch', to, fields: { metadata } }]] };
 };
 
