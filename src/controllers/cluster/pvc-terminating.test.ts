@@ -155,6 +155,7 @@ describe('pausing would delete the Pods, and with them the PVCs', () => {
   });
   test('the status reports why it is not paused', () => {
     expect(conditionOf(paused([up, terminating, up], 3), 'Degraded')).toContain('The cluster is paused after that');
+    expect(conditionOf(paused([terminating], 0), 'Progressing')).toContain('True Repairing');
   });
 });
 

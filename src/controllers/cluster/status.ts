@@ -91,7 +91,8 @@ export function statusOf(
   const latched: EtcdClusterStatus = { ...before, ...resumedDeadline(o, before), ...latch };
   const s = situation(o, latched, [message, ...stepFailures(o)].join('; '), wantedBy);
   const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
-  const reached = arrived && s.unapplied === '' && s.held === undefined && s.credentials.unsecured === undefined;
+  const isApplied = s.unapplied === '' && s.held === undefined && s.credentials.unsecured === undefined;
+  const reached = arrived && isApplied && s.terminating === undefined;
   const { progressDeadline: deadline, repair, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
   const updates: readonly ConditionUpdate[] = [
     { type: 'Available', ...available(s) },
@@ -265,7 +266,7 @@ function progressing(s: Situation, reached: boolean): Condition {
   if (s.refused?.hopeless) return no(REFUSED, s.refused.message);
   if (s.formed && s.unapplied !== '') return yes('SpecChanged', missing);
   if (!s.formed && s.paused === undefined) return yes('WaitingForSeed', s.message);
-  if ((s.broken || s.terminating !== undefined) && !s.whole) return yes('Repairing', s.message);
+  if ((s.broken && !s.whole) || s.terminating !== undefined) return yes('Repairing', s.message);
   if (!s.whole) return yes('Scaling', s.message);
   if (s.credentials.unsecured)
     return (s.credentials.unsecured.waits ? no : yes)(s.credentials.unsecured.reason, s.credentials.unsecured.message);
