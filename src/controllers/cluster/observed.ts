@@ -62,6 +62,7 @@ export interface MemberView {
   readonly pvc?: 'present' | 'terminating';
   /** Its node was deleted, or is out of service. */
   readonly nodeGone?: boolean;
+  readonly pvcObject?: PersistentVolumeClaim;
   /** `undefined`: its etcd was not asked, or did not respond. */
   readonly self?: SelfReport | undefined;
   /** The member id that responds at its address when it is not the recorded one: another member of this cluster, or this one after it was removed and added again. */
@@ -181,13 +182,16 @@ export const wanted = (o: ClusterFacts): Target => targetOf(o.cluster.spec, o.cl
  * A user has deleted the PVC of a running member: Kubernetes keeps it exactly as long as the Pod exists. The operator replaces
  * the member, and deletes its Pod only after etcd has removed it.
  */
-export const isLosingPvc = (m: MemberView): boolean =>
-  m.pvc === 'terminating' && m.pod.is === 'present' && !isInMemory(m) && isNotBeingDeleted(m);
-/** Pausing would delete the Pod that keeps the PVC of a member. One that is being deleted already cannot be kept. */
+export const isLosingPvc = (m: MemberView): boolean => isPvcKeptByPod(m) && isNotBeingDeleted(m);
+const isPvcKeptByPod = (m: MemberView): boolean => m.pvc === 'terminating' && m.pod.is === 'present' && !isInMemory(m);
+/**
+ * Pausing would delete the Pod that keeps the PVC of a member, also of one that etcd has not removed yet. A Pod that is being
+ * deleted already cannot be kept.
+ */
 export const isPauseHeld = (o: ClusterFacts): boolean =>
   isFormed(o) &&
   wanted(o).replicas === 0 &&
-  o.members.some((m) => isLosingPvc(m) && m.pod.is === 'present' && m.pod.terminating !== true);
+  o.members.some((m) => isPvcKeptByPod(m) && m.pod.is === 'present' && m.pod.terminating !== true);
 
 /** While pausing is held: as many members as before, or, if that is not recorded any more, those whose PVC stays. */
 export function desired(o: ClusterFacts): number {

@@ -138,6 +138,7 @@ describe('pausing would delete the Pods, and with them the PVCs', () => {
     expect(stepsOf(paused([up, terminating, up], 3))).toEqual([`addLearner ${name(10)}`]);
     expect(stepsOf(paused([up, terminating, up, learner], 3))).toEqual([`promote ${name(4)}`]);
     expect(stepsOf(paused([up, terminating, up, up], 3))).toEqual([`delete ${name(2)}`]);
+    expect(decide(paused([up, { ...terminating, ...leaving }, up, up], 3)).rule).toBe('removeLeaving');
     expect(decide(paused([up, up, up], 3)).rule).toBe('pause');
   });
   test('the number of members is kept in the status meanwhile', () => {
