@@ -62,7 +62,13 @@ export function specOf(target: Target, spec: EtcdClusterSpec): EtcdClusterSpec {
 /** The spec with every default filled in: what is latched as the target and copied to new members. */
 export function targetOf(spec: EtcdClusterSpec, status?: EtcdClusterStatus): Target {
   const { replicas, storage, progressDeadlineSeconds: _, tls: _tls, auth: _auth, bootstrap: _b, ...rest } = spec;
-  const { podDisruptionBudget: _budget, deletionPolicy: _policy, suspend: _suspend, ...template } = rest;
+  const {
+    podDisruptionBudget: _budget,
+    volumeQuarantine: _q,
+    deletionPolicy: _policy,
+    suspend: _s,
+    ...template
+  } = rest;
   const size = storage?.size ?? DEFAULT_SIZE;
   return {
     ...template,

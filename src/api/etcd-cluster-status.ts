@@ -67,6 +67,24 @@ export const EtcdClusterStatusSchema = Type.Object({
       description: 'Each member, as the operator observed it last.',
     }),
   ),
+  quarantinedVolumes: Type.Optional(
+    Type.Array(
+      Type.Object({
+        name: Type.String({ description: 'The PersistentVolumeClaim.' }),
+        member: Type.String({ description: 'The EtcdMember that it belonged to.' }),
+        reason: Type.String({ description: 'Why the member was replaced; Removed, if it was scaled away or deleted.' }),
+        until: Type.String({
+          format: 'date-time',
+          description: 'It is deleted after this time, if all voters are healthy.',
+        }),
+      }),
+      {
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['name'],
+        description: 'PVCs of former members that are kept for a while, in case their data is needed.',
+      },
+    ),
+  ),
   selector: optionalText('The label selector of the members, for the scale subresource.'),
   clusterID: optionalText(
     'The cluster ID in etcd, recorded once: after that the operator never bootstraps this cluster again.',

@@ -41,6 +41,12 @@ export const EtcdClusterSpecSchema = Type.Object(
         enabled: optionalFlag('Absent: true. false: the PDB is deleted, and node drains may cost the quorum.'),
       },
     ),
+    volumeQuarantine: optionalObject(
+      'The PVC of a member that the operator replaced because its etcd could not start, or had other data than the quorum, is kept for 24 hours, whatever the deletionPolicy.',
+      {
+        enabled: optionalFlag('Absent: true. false: such a PVC is treated as the deletionPolicy says.'),
+      },
+    ),
   },
   cel(...specRules),
 );
@@ -68,6 +74,13 @@ export const etcdClusterKind: Kind = {
       jsonPath: '.status.quorum.margin',
       priority: 1,
       description: 'How many more voters may fail.',
+    },
+    {
+      name: 'Quarantined',
+      type: 'string',
+      jsonPath: '.status.quarantinedVolumes[*].name',
+      priority: 1,
+      description: 'PVCs of members that were replaced or removed.',
     },
   ],
   scaledReplicas: '.status.readyMembers',

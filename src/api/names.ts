@@ -39,7 +39,11 @@ export const MEMBER_UID_ANNOTATION = `${GROUP}/member-uid`;
 /** On a PVC that outlived its member: why, and since when. */
 export const QUARANTINE_LABEL = `${GROUP}/quarantine`;
 export const QUARANTINED_AT_ANNOTATION = `${GROUP}/quarantined-at`;
+/** On the PVC of a member that was replaced: the failure evidence. */
+export const QUARANTINE_REASON_ANNOTATION = `${GROUP}/quarantine-reason`;
 export type Quarantine =
+  /** Its member was replaced on failure evidence, which can be wrong: kept for a day. */
+  | 'member-replaced'
   /** deletionPolicy Retain, and its cluster was deleted: kept for ever. */
   | 'cluster-deleted'
   /** deletionPolicy Retain, and its member was removed: kept for a week. */

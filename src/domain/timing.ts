@@ -101,6 +101,8 @@ export const READINESS_PROBED_WITHIN_MS = 15_000;
 export const RETAINED_MS = 7 * 24 * 60 * 60_000;
 /** PVCs that may have to be deleted, or not, are kept for a day: a user has to notice. */
 export const QUARANTINE_MS = 24 * 60 * 60_000;
+/** A volume is provisioned within seconds; after this time, storage that lacks room is not waited for while a quarantined PVC takes some. */
+export const NO_CAPACITY_MS = 2 * 60_000;
 
 // Member
 

@@ -3,7 +3,7 @@
  * break a cluster; an invariant is about what the operator did or reported.
  */
 import { EVIDENCE } from '../../src/api/etcd-member.ts';
-import { MEMBER_UID_ANNOTATION, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
+import { CLUSTER_LABEL, MEMBER_UID_ANNOTATION, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import { hexId } from '../../src/etcd/ids.ts';
@@ -57,6 +57,8 @@ export interface Scene {
   edited: boolean;
   /** PVCs and members that a user deleted. */
   readonly deletedByPerson: Set<string>;
+  /** By uid, when the member of a PVC was replaced on a judgement. */
+  readonly replaced: Map<string, number>;
   /** What was created for a cluster after its deletion, and how often. */
   readonly remade: Map<string, number>;
   /** Until when the operator may believe a member that was started with --force-new-cluster. */
@@ -211,13 +213,14 @@ export const sparedWhenDeleted: OnWrite = (scene, { verb, resource, ref }) => {
 
 /** Failure evidence can be wrong: no member is replaced for what its etcd logged about its data while that data would start. */
 const JUDGED: readonly string[] = [EVIDENCE.dataInvalid, EVIDENCE.volumeFull, EVIDENCE.crashLooping];
+const DISPROVABLE: readonly string[] = [...JUDGED, EVIDENCE.dataLost, EVIDENCE.volumeLost];
 export const intactDataIsKept: OnWrite = ({ world, usurpedUntil }, { verb, resource, ref }) => {
   if (verb !== 'delete' || resource.kind !== 'EtcdMember' || usurpedUntil > world.ground.timeline.now) return undefined;
   const member = membersOf(world).find(({ metadata }) => metadata.name === ref.name);
   const reason = findCondition(member?.status?.conditions, 'Ready')?.reason ?? '';
   const group = groupOf(world);
   const volume = world.volumes.all.find(({ claim, destroyed }) => claim === volumeClaimName(ref.name) && !destroyed);
-  if (!JUDGED.includes(reason) || !group || !volume?.disk || !canServe(world, volume)) return undefined;
+  if (!DISPROVABLE.includes(reason) || !group || !volume?.disk || !canServe(world, volume)) return undefined;
   return group.members.has(volume.disk.id)
     ? `EtcdMember ${ref.name} (${reason}) is deleted, and its data is in order`
     : undefined;
@@ -237,6 +240,26 @@ export const nodesHaveTheirGrace: OnWrite = ({ world }, { verb, resource, ref })
   return seconds >= FLAGS.nodeLostAfterSeconds
     ? undefined
     : `EtcdMember ${ref.name} is deleted after its node was NotReady for ${seconds} s`;
+};
+
+/** The volume of a member that was replaced on a judgement is kept for a day. */
+const DAY_MS = 24 * 60 * 60_000;
+export const replacedVolumesAreKept: OnWrite = (scene, { verb, resource, ref }) => {
+  const { world, replaced } = scene;
+  if (verb !== 'delete' || isBeingDeleted(scene)) return undefined;
+  const { now } = world.ground.timeline;
+  if (resource.kind === 'PersistentVolumeClaim') {
+    const since = replaced.get(world.ground.find(persistentVolumeClaims, ref.name)?.metadata.uid ?? '');
+    return since !== undefined && now - since < DAY_MS
+      ? `PVC ${ref.name} is deleted ${now - since} ms after its member was replaced`
+      : undefined;
+  }
+  const member = resource.kind === 'EtcdMember' && membersOf(world).find(({ metadata }) => metadata.name === ref.name);
+  const pvc = world.ground.find(persistentVolumeClaims, volumeClaimName(ref.name));
+  const isCached = pvc?.metadata.labels?.[CLUSTER_LABEL] !== undefined; // without its labels, the operator cannot quarantine it
+  const reason = (member && findCondition(member.status?.conditions, 'Ready')?.reason) || '';
+  if (isCached && scene.servedAt !== undefined && JUDGED.includes(reason)) replaced.set(pvc.metadata.uid ?? '', now);
+  return undefined;
 };
 
 /** A member list that is not linearizable may be long outdated: nothing is decided by it. */
@@ -398,6 +421,7 @@ export const BEFORE_WRITE = {
   keepsDataInMemory,
   keepsTerminatingPvcs,
   lastCopyIsKept,
+  replacedVolumesAreKept,
   foreignIsLeftAlone,
   sparedWhenDeleted,
   intactDataIsKept,

@@ -97,8 +97,8 @@ function notPaused(world: World, conditionOf: (type: string) => Condition | unde
   return group && formed && members.length < voters(group).length ? 'a paused cluster has lost members' : undefined;
 }
 
-/** The operator did not see the deletion of the cluster, and its deletionPolicy is unknown. */
-const KEPT_FOR_A_DAY = ['policy-unknown'];
+/** The operator did not see the deletion of the cluster, and its deletionPolicy is unknown; or it had replaced the member. */
+const KEPT_FOR_A_DAY = ['policy-unknown', 'member-replaced'];
 
 function leftovers(world: World, retains: boolean): Wrong {
   const kinds = [

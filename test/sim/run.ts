@@ -71,6 +71,7 @@ export class Judge implements Onlooker {
       edited: false,
       retains,
       deletedByPerson: new Set(),
+      replaced: new Map(),
       remade: new Map(),
       usurpedUntil: 0,
       connected: false,

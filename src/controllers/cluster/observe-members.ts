@@ -38,7 +38,7 @@ export const viewOf = (ports: Omit<MemberStores, 'members'>, cluster: EtcdCluste
   return {
     object,
     pod: podView(pod, cluster, object),
-    ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating' }),
+    ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating', pvcObject: pvc }),
     ...(node !== undefined && isNodeGone(ports, node) && { nodeGone: true }),
   };
 };

@@ -1,7 +1,7 @@
 /** Observation of a cluster through models of the API server and of etcd. */
 
 import { expect, test } from 'vitest';
-import { aVolume } from '../../../test/support/builders/builders.ts';
+import { aMember, aVolume } from '../../../test/support/builders/builders.ts';
 import { remembering } from '../../../test/support/builders/plan.ts';
 import {
   failingReads,
@@ -14,7 +14,7 @@ import {
   runningCluster,
 } from '../../../test/support/builders/ports.ts';
 import type { Target } from '../../api/etcd-cluster-status.ts';
-import { CLUSTER_LABEL, QUARANTINE_LABEL } from '../../api/names.ts';
+import { CLUSTER_LABEL, COMPONENT_LABEL, QUARANTINE_LABEL } from '../../api/names.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
@@ -207,21 +207,22 @@ test('a member whose etcd was restarted in its Pod is observed as restarted', as
   expect((await observed(world)).members[0]?.pod).toMatchObject({ restarted: true });
 });
 
-test('only PVCs of removed members without an owner count as quarantined', async () => {
+test('only PVCs of removed or replaced members that do not exist any more count as quarantined', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
-  const pvc = (name: string, reason: string, owned = false): PersistentVolumeClaim => {
-    const { ownerReferences = [], ...metadata } = aVolume().metadata;
-    const labels = { [CLUSTER_LABEL]: 'db', [QUARANTINE_LABEL]: reason };
-    return { ...aVolume(), metadata: { ...metadata, name, labels, ...(owned && { ownerReferences }) } };
+  const pvc = (name: string, reason: string, more: object = {}, component = 'gone'): PersistentVolumeClaim => {
+    const labels = { [CLUSTER_LABEL]: 'db', [COMPONENT_LABEL]: component, [QUARANTINE_LABEL]: reason };
+    return { ...aVolume(), metadata: { ...aVolume().metadata, name, labels, ...more } };
   };
   putInCache(
     world.volumes,
     pvc('removed', 'member-removed'),
-    pvc('adopted', 'member-removed', true),
+    pvc('replaced', 'member-replaced'),
+    pvc('adopted', 'member-removed', { ownerReferences: aMember().metadata.ownerReferences }),
+    pvc('still-in-use', 'member-replaced', {}, nameOf(1)),
     pvc('of-a-deleted-cluster', 'cluster-deleted'),
   );
-  expect((await observed(world)).quarantined.map((c) => c.metadata.name)).toEqual(['removed']);
+  expect((await observed(world)).quarantined.map((c) => c.metadata.name)).toEqual(['removed', 'replaced']);
 });
 
 test('a paused cluster has no PodDisruptionBudget, and the API server is not asked for it', async () => {

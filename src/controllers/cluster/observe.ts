@@ -6,10 +6,10 @@ import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import {
   BY_CLUSTER,
   CLUSTER_LABEL,
+  COMPONENT_LABEL,
   clientServiceName,
   headlessServiceName,
   pdbName,
-  QUARANTINE_LABEL,
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { controllerOf, holding, identity, isMemberOf } from '../../domain/ownership.ts';
@@ -20,7 +20,7 @@ import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { Client } from '../../kube/client.ts';
-import { refKey } from '../../kube/object.ts';
+import { type KubeObject, refKey } from '../../kube/object.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
 import { present } from '../../lib/present.ts';
 import { REFUSED_AGAIN_MS } from '../../runtime/failures.ts';
@@ -36,6 +36,7 @@ import type { ReplacementLedger } from './observe-replacements.ts';
 import { observeSuccessors, type SuccessorPorts } from './observe-successors.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
 import { type EtcdView, type Gathered, isInconsistent, type MemberView, seedName, wantsPdb } from './observed.ts';
+import { isQuarantined } from './quarantine.ts';
 
 export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPorts, SuccessorPorts {
   readonly client: Client;
@@ -82,9 +83,10 @@ export async function observe(
   // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.
   if (list.is === 'authRejected') ports.credentials.forget(key);
   const volumes = [...ports.volumes.byIndex(namespace, CLUSTER_LABEL, name)];
-  const quarantined = volumes.filter(
-    (pvc) => pvc.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(pvc) === undefined,
-  );
+  // A member that is replaced still uses its PVC until etcd has removed it.
+  const isInUse = ({ metadata: { labels } }: KubeObject): boolean =>
+    ports.members.get(refKey({ namespace, name: labels?.[COMPONENT_LABEL] ?? '' })) !== undefined;
+  const quarantined = volumes.filter((pvc) => isQuarantined(pvc) && controllerOf(pvc) === undefined && !isInUse(pvc));
   const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
   const gathered: Gathered = {
     now: ports.now(),

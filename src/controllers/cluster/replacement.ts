@@ -13,6 +13,7 @@ import {
   nameOf,
   type Observed,
 } from './observed.ts';
+import { quarantineSteps } from './quarantine.ts';
 import { isCorrupt, isHealthy } from './quorum.ts';
 import { currentRepair, failedReplacements, hasFailedTooOften } from './replacement-back-off.ts';
 import { recordedReplacements } from './replacement-rate.ts';
@@ -40,7 +41,10 @@ export const replacing = (
       ...recordedReplacements(o, m),
     },
   },
-  steps: [{ do: 'delete', what: refTo('EtcdMember', m.object, { resourceVersion: true }) }],
+  steps: [
+    ...quarantineSteps(o, m, isCorrupt(o, m) ? 'Corrupt' : evidence(m)?.reason),
+    { do: 'delete', what: refTo('EtcdMember', m.object, { resourceVersion: true }) },
+  ],
   event: { type: 'Warning', reason: 'ReplacingMember', note: message },
 });
 

@@ -40,6 +40,7 @@ import {
   type Observed,
   unreadableObjects,
 } from './observed.ts';
+import { quarantinedVolumes } from './quarantine.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted, isRateLimited } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
@@ -93,7 +94,8 @@ export function statusOf(
   const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
   const isApplied = s.unapplied === '' && s.held === undefined && s.credentials.unsecured === undefined;
   const reached = arrived && isApplied && s.terminating === undefined;
-  const { progressDeadline: deadline, repair, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
+  const { progressDeadline: deadline, repair, quarantinedVolumes: _k, ...observed } = latched;
+  const { members: _m, leader: _l, version: _v, quorum: _q, ...rest } = observed;
   const updates: readonly ConditionUpdate[] = [
     { type: 'Available', ...available(s) },
     { type: 'Progressing', ...progressing(s, reached) },
@@ -117,6 +119,7 @@ export function statusOf(
     readyMembers: s.ready,
     brokenMembers: brokenMembers(o),
     ...membersStatus(o, iso(o.now)),
+    ...quarantinedVolumes(o),
     selector: clusterSelector(identity(o.cluster).name),
     conditions: [
       ...updateConditions(

@@ -15,6 +15,7 @@ import {
   joined,
   leaving,
   ours,
+  replacedVolume,
   retain,
   stepsOf,
   terminatingVolume,
@@ -55,6 +56,12 @@ describe('the rule that answers', () => {
     [
       'its cluster says Retain, and its own copy still Delete: the cluster decides',
       leaving({ peers: removed, policy: 'Retain' }),
+      'release',
+      ['patch PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'it was replaced on failure evidence: its PVC is kept, also with deletionPolicy Delete',
+      leaving({ peers: removed, volume: replacedVolume(1) }),
       'release',
       ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],

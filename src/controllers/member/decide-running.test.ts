@@ -11,6 +11,7 @@ import {
   joined,
   ours,
   ownedVolume,
+  replacedVolume,
   retain,
   stepsOf,
   terminatingVolume,
@@ -138,6 +139,18 @@ describe('the rule that answers', () => {
       world({ volume: ours(ownedVolume) }),
       'steady',
       ['correctVolume: patch PersistentVolumeClaim'],
+    ],
+    [
+      'its PVC is quarantined, and it has recovered: it was not replaced after all',
+      world({ volume: replacedVolume(61_000) }),
+      'steady',
+      ['endQuarantine: patch PersistentVolumeClaim'],
+    ],
+    [
+      'its PVC has just been quarantined: its EtcdMember is about to be deleted',
+      world({ volume: replacedVolume(59_000) }),
+      'steady',
+      [],
     ],
     ['its PVC has no owner, also with deletionPolicy Retain', world({ member: retained }), 'steady', []],
     [

@@ -8,6 +8,7 @@ import {
   addFinalizer,
   cannotRun,
   correctVolume,
+  endQuarantine,
   makeVolumeAndPod,
   markPod,
   nameTaken,
@@ -36,6 +37,7 @@ export const STOP: Rules = [
 export const UPKEEP: readonly NamedRule<Observed, Upkeep<EtcdMemberStatus>>[] = [
   { name: 'addFinalizer', rule: addFinalizer }, // before there is anything to clean up
   { name: 'correctVolume', rule: correctVolume }, // before a user can delete the owner of the PVC
+  { name: 'endQuarantine', rule: endQuarantine },
   { name: 'markPod', rule: markPod },
 ];
 

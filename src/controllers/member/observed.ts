@@ -1,7 +1,7 @@
 /** The observed state of one EtcdMember, and the predicates that rules share. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
-import { volumeClaimName } from '../../api/names.ts';
+import { QUARANTINE_LABEL, type Quarantine, volumeClaimName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import type { DeletionPolicy } from '../../api/storage.ts';
 import { NO_OPERATOR_IMAGE } from '../../domain/conditions.ts';
@@ -81,6 +81,10 @@ export type Contributed = Upkeep<EtcdMemberStatus> | undefined;
 export const inMemory = (o: Observed): boolean => o.member.spec.storage.medium === 'Memory';
 export const isPvcTerminating = (o: Observed): boolean =>
   o.volume.is === 'ours' && !inMemory(o) && isBeingDeleted(o.volume.object);
+/** The cluster controller has quarantined the PVC, because it replaces this member on failure evidence. */
+export const isReplaced = ({ volume }: Observed): boolean =>
+  volume.is === 'ours' &&
+  volume.object.metadata.labels?.[QUARANTINE_LABEL] === ('member-replaced' satisfies Quarantine);
 export const isDeleting = (o: Observed): boolean => o.member.metadata.deletionTimestamp !== undefined;
 export const isClusterBeingDeleted = (o: Observed): boolean =>
   o.cluster === undefined || o.cluster.metadata.deletionTimestamp !== undefined;

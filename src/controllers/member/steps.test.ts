@@ -16,6 +16,7 @@ import {
   leaving,
   ours,
   ownedVolume,
+  replacedVolume,
   stepsOf,
   voter,
   world,
@@ -125,6 +126,18 @@ test('the owner reference of a PVC is patched with a resourceVersion preconditio
   const owned = { ...ownedVolume, metadata: { ...ownedVolume.metadata, resourceVersion: '7' } };
   expect(stepOf(world({ volume: ours(owned) }))).toMatchObject({ to: { resourceVersion: '7' } });
 });
+
+test.each([
+  ['Delete', 'member-replaced'],
+  ['Retain', 'member-removed'],
+] as const)(
+  'with deletionPolicy %s, the PVC of a replaced member is labelled %s, and its time goes on',
+  (policy, label) => {
+    const step = stepOf(leaving({ volume: replacedVolume(5), peers: removed, policy }));
+    expect(step).toMatchObject({ fields: { metadata: { labels: { [QUARANTINE_LABEL]: label } } } });
+    expect(JSON.stringify(step)).not.toContain(QUARANTINED_AT_ANNOTATION);
+  },
+);
 
 test('a PVC is deleted with its uid and a resourceVersion precondition', () => {
   const { uid } = versioned.metadata;

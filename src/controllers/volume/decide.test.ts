@@ -1,6 +1,6 @@
 /** PVCs whose cluster was deleted while no operator ran, and with it the deletionPolicy. */
 import { expect, test } from 'vitest';
-import { aMember, aVolume, NOW, SEED_NAME } from '../../../test/support/builders/builders.ts';
+import { aCluster, aMember, aVolume, NOW, SEED_NAME } from '../../../test/support/builders/builders.ts';
 import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
 import { QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION, type Quarantine } from '../../api/names.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
@@ -51,6 +51,22 @@ test('PVCs that are retained are kept for ever, and so is one without a label', 
   expect(await planFor(quarantined(1_000, 'cluster-deleted'))).toBeUndefined();
   expect(await planFor(quarantined(1_000, 'member-removed'))).toBeUndefined();
   expect(await planFor(aVolume())).toBeUndefined();
+});
+
+test('the PVC of a replaced member is deleted after a day when its cluster is gone; otherwise its cluster decides', async () => {
+  const world = modelWorld();
+  putInCache(world.volumes, quarantined(24, 'member-replaced'));
+  const plan = async () => {
+    const observed = await observe(world, `ns/${aVolume().metadata.name}`);
+    return observed && decide(observed).rule;
+  };
+  expect(await plan()).toBe('expire');
+  const keys: string[] = [];
+  wireVolume(world, (key) => keys.push(key));
+  putInCache(world.clusters, aCluster());
+  expect(await plan()).toBe('keep');
+  world.clusters.apply('', { type: 'delete', object: aCluster() });
+  expect(keys).toEqual([`ns/${aVolume().metadata.name}`]);
 });
 
 test('only a PVC whose time runs is enqueued', () => {

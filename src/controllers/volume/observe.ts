@@ -1,6 +1,7 @@
 /** Observes one PVC: all from the cache. */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { COMPONENT_LABEL, QUARANTINE_LABEL, type Quarantine } from '../../api/names.ts';
+import { CLUSTER_LABEL, COMPONENT_LABEL, QUARANTINE_LABEL, type Quarantine } from '../../api/names.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
@@ -10,16 +11,20 @@ export interface VolumePorts {
   readonly now: () => number;
   readonly volumes: Store<PersistentVolumeClaim>;
   readonly members: Store<EtcdMember>;
+  readonly clusters: Store<EtcdCluster>;
 }
 
-const EXPIRING: Quarantine = 'policy-unknown';
+/** The others are retained: they are kept for ever. */
+const EXPIRING: readonly string[] = ['policy-unknown', 'member-replaced'] satisfies readonly Quarantine[];
 export const isExpiring = ({ metadata }: PersistentVolumeClaim): boolean =>
-  metadata.labels?.[QUARANTINE_LABEL] === EXPIRING;
+  EXPIRING.includes(metadata.labels?.[QUARANTINE_LABEL] ?? '');
 
 export function observe(ports: VolumePorts, key: string): Promise<Observed | undefined> {
   const pvc = ports.volumes.get(key);
   if (!pvc || !isExpiring(pvc)) return Promise.resolve(undefined);
   const { namespace = '', labels } = pvc.metadata;
   const member = ports.members.get(refKey({ namespace, name: labels?.[COMPONENT_LABEL] ?? '' }));
-  return Promise.resolve({ now: ports.now(), pvc, hasMember: member !== undefined });
+  const cluster = ports.clusters.get(refKey({ namespace, name: labels?.[CLUSTER_LABEL] ?? '' }));
+  const [hasMember, hasCluster] = [member !== undefined, cluster !== undefined];
+  return Promise.resolve({ now: ports.now(), pvc, hasMember, hasCluster });
 }

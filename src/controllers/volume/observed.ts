@@ -6,4 +6,6 @@ export interface Observed {
   readonly pvc: PersistentVolumeClaim;
   /** Its EtcdMember still exists. */
   readonly hasMember: boolean;
+  /** Its EtcdCluster, or another one of that name, exists. */
+  readonly hasCluster: boolean;
 }

@@ -4,5 +4,5 @@ import type { PolicyRule } from '../../gen/kube.ts';
 
 export const volumeRbac: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['delete', 'list', 'watch'] },
-  { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['list', 'watch'] },
+  { apiGroups: [GROUP], resources: ['etcdclusters', 'etcdmembers'], verbs: ['list', 'watch'] },
 ];

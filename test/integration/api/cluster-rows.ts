@@ -62,6 +62,7 @@ export const specs: readonly Row[] = [
   ['no time at all', { progressDeadlineSeconds: 0 }, 'spec.progressDeadlineSeconds'],
   ['an unknown field', { podTemplate: {} }, 'unknown field "spec.podTemplate"'],
   ['no PodDisruptionBudget', { podDisruptionBudget: { enabled: false } }],
+  ['no quarantine of volumes', { volumeQuarantine: { enabled: false } }],
 
   ['authentication off by an empty object', { auth: {} }],
   ['authentication off', { auth: { enabled: false } }],

@@ -1,6 +1,6 @@
 /** The true state of the world, which no process in it can observe. */
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
-import { etcdMembers, QUARANTINE_LABEL } from '../../../src/api/names.ts';
+import { etcdMembers, MEMBER_UID_ANNOTATION, QUARANTINE_LABEL } from '../../../src/api/names.ts';
 import { isPodOver, isPodReady } from '../../../src/domain/pod.ts';
 import { hexId } from '../../../src/etcd/ids.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
@@ -50,11 +50,14 @@ export const volumeOf = (world: World, group: Group, id: bigint): Volume | undef
 export function canServe(world: World, { trouble, node, claim, disk }: Volume): boolean {
   const object = claim === undefined ? undefined : world.ground.find(persistentVolumeClaims, claim);
   // It is deleted with the Pod that uses it, or retained for a user, and no member uses it again.
-  const isLeft =
-    object !== undefined &&
-    ((isDeleting(object) && !isInUse(world, claim)) || object.metadata.labels?.[QUARANTINE_LABEL] !== undefined);
+  const isLeft = object !== undefined && ((isDeleting(object) && !isInUse(world, claim)) || isKept(world, object));
   return trouble === 'none' && disk?.corrupted === undefined && !isLeft && world.nodes.get(node)?.state !== 'gone';
 }
+
+/** A member that is not deleted after all gets its PVC back. */
+const isKept = (world: World, { metadata: { labels, annotations } }: KubeObject): boolean =>
+  labels?.[QUARANTINE_LABEL] !== undefined &&
+  !membersOf(world).some((m) => m.metadata.uid === annotations?.[MEMBER_UID_ANNOTATION] && !isDeleting(m));
 
 /** A Pod that nothing but the operator would delete now keeps the PVC from being deleted. */
 const isInUse = (world: World, claim: string | undefined): boolean =>

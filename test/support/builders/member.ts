@@ -1,6 +1,6 @@
 /** Observed states of a member, for test tables. */
 
-import { etcdMembers, ROLE_LABEL } from '../../../src/api/names.ts';
+import { etcdMembers, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION, ROLE_LABEL } from '../../../src/api/names.ts';
 import { decide } from '../../../src/controllers/member/decide.ts';
 import type { Observed } from '../../../src/controllers/member/observed.ts';
 import { ownedBy } from '../../../src/domain/ownership.ts';
@@ -37,6 +37,14 @@ export const ownedVolume = {
 };
 
 export const terminatingVolume = ours({ ...aVolume(), metadata: { ...aVolume().metadata, deletionTimestamp: 'now' } });
+
+/** The cluster controller has quarantined it this long ago. */
+export const replacedVolume = (agoMs: number) => {
+  const { labels, annotations, ...metadata } = aVolume().metadata;
+  const at = { ...annotations, [QUARANTINED_AT_ANNOTATION]: new Date(NOW - agoMs).toISOString() };
+  const labelled = { ...labels, [QUARANTINE_LABEL]: 'member-replaced' };
+  return ours({ ...aVolume(), metadata: { ...metadata, labels: labelled, annotations: at } });
+};
 
 /** A running voter. Tests state what differs. */
 export const world = (patch: Partial<Observed> = {}): Observed => ({

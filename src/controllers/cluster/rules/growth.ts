@@ -37,6 +37,7 @@ import {
   type Observed,
   wanted,
 } from '../observed.ts';
+import { released } from '../quarantine.ts';
 import { healthyVoters, learnersOf, votersOf } from '../quorum.ts';
 import { isUpToDate } from '../spec-drift.ts';
 import { voterSteps } from '../voters.ts';
@@ -146,6 +147,8 @@ export function waitForJoining(o: Observed): Decided {
   const waiting = joining(o);
   const [first] = waiting;
   if (!first) return undefined;
+  const release = released(o);
+  if (release) return release;
   const started = startedAt(first);
   const message = `waiting for etcd in ${waiting.map(nameOf).join(', ')} to answer`;
   if (started !== undefined && !(first.pod.is === 'present' && first.pod.ip === undefined))

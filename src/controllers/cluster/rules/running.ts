@@ -1,8 +1,6 @@
 /** Rules for a bootstrapped cluster. */
-import { QUARANTINED_AT_ANNOTATION } from '../../../api/names.ts';
-import { RESYNC_MS, RETAINED_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
-import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
-import { independent, refTo, type Step } from '../../../runtime/plan.ts';
+import { RESYNC_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
+import { independent } from '../../../runtime/plan.ts';
 import { blockedBy } from '../disruption-view.ts';
 import {
   type ClusterDecision,
@@ -20,7 +18,8 @@ import {
   type Observed,
   readyCondition,
 } from '../observed.ts';
-import { healthyVoters, isHealthy, votersOf } from '../quorum.ts';
+import { expired } from '../quarantine.ts';
+import { isHealthy } from '../quorum.ts';
 import { waitingLosses } from '../replacement.ts';
 import { voterSteps } from '../voters.ts';
 
@@ -32,21 +31,7 @@ export const otherClusterId = (o: Observed): Decided => {
 
 export const recordVoters = (o: Observed): Contributed => independent('the voters have changed', voterSteps(o));
 
-const leftMs = (o: Observed, pvc: PersistentVolumeClaim): number => {
-  const since = pvc.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? pvc.metadata.creationTimestamp ?? '';
-  return (Date.parse(since) || o.now) + RETAINED_MS + (o.clockAheadMs ?? 0) - o.now;
-};
-
-/** Not during an outage: the volume of a removed member may be the last readable copy. */
-export const expireVolumes = (o: Observed): Decided => {
-  if (healthyVoters(o).length < Math.max(votersOf(o).length, 1)) return undefined;
-  const over = o.quarantined.filter((c) => c.metadata.deletionTimestamp === undefined && leftMs(o, c) <= 0);
-  if (over.length === 0) return undefined;
-  const steps = over.map(
-    (c): Step => ({ do: 'delete', what: refTo('PersistentVolumeClaim', c, { resourceVersion: true }) }),
-  );
-  return { message: 'deleting the PVCs of members that were removed a week ago', steps };
-};
+export const expireVolumes = (o: Observed): Decided => expired(o);
 
 const isGood = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && (o.etcd.is !== 'answers' || isHealthy(o, m));
 

@@ -22,15 +22,16 @@ import {
   isDeleting,
   isDormant,
   isListed,
+  isReplaced,
   type Observed,
 } from '../observed.ts';
 
 /** Why the PVC outlives its member; `undefined`: it does not. */
 function quarantineReason(o: Observed): Quarantine | undefined {
   const retained = isClusterBeingDeleted(o) ? 'cluster-deleted' : 'member-removed';
-  if (o.policy === 'Retain') return retained;
-  if (o.policy === 'Delete') return undefined;
-  return o.member.spec.deletionPolicy === 'Retain' ? retained : 'policy-unknown';
+  if ((o.policy ?? o.member.spec.deletionPolicy) === 'Retain') return retained;
+  if (isReplaced(o)) return 'member-replaced';
+  return o.policy === 'Delete' ? undefined : 'policy-unknown';
 }
 
 /**
@@ -51,7 +52,7 @@ function disposeVolume(o: Observed): readonly Step[] {
       ...memberLabels(o.member.spec.clusterName, identity(o.member).name), // a PVC that has lost them is not in the cache, and would be kept for ever
       [QUARANTINE_LABEL]: reason,
     },
-    annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },
+    ...(!isReplaced(o) && { annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() } }),
   };
   return [{ do: 'patch', to: what, fields: { metadata } }];
 }

@@ -6,6 +6,9 @@ import {
   INITIAL_CLUSTER_ANNOTATION,
   MEMBER_FINALIZER,
   memberLabels,
+  QUARANTINE_LABEL,
+  QUARANTINE_REASON_ANNOTATION,
+  QUARANTINED_AT_ANNOTATION,
   ROLE_LABEL,
   ROLE_VOTER,
   volumeClaimName,
@@ -13,7 +16,7 @@ import {
 import { podBlockedBy } from '../../../domain/member-pod.ts';
 import { identity, isBeingDeleted } from '../../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../../domain/pod.ts';
-import { FOREIGN_RECHECK_MS, MEMBER_PROBE, RESYNC_MS } from '../../../domain/timing.ts';
+import { FOREIGN_RECHECK_MS, MEMBER_PROBE, REPLACED_WITHIN_MS, RESYNC_MS } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { type Decision, refTo, type Step } from '../../../runtime/plan.ts';
 import { initialStateOf, volumeAnnotations, volumeClaim } from '../build.ts';
@@ -27,6 +30,7 @@ import {
   inMemory,
   isDormant,
   isPvcTerminating,
+  isReplaced,
   type Observed,
 } from '../observed.ts';
 import { votes, wantedPod } from '../wanted-pod.ts';
@@ -106,6 +110,20 @@ export const correctVolume = (o: Observed): Contributed => {
   const to = refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true });
   const message = isOwned ? 'removing the owner reference of the PVC' : 'restoring the labels of the PVC';
   return { message, sequences: [[{ do: 'patch', to, fields: { metadata } }]] };
+};
+
+/** A member that recovered before it was deleted keeps its PVC. */
+export const endQuarantine = (o: Observed): Contributed => {
+  if (o.volume.is !== 'ours' || !isReplaced(o) || provenLoss(o) !== undefined) return undefined;
+  const at = Date.parse(o.volume.object.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? '') || 0;
+  if (o.now - at < REPLACED_WITHIN_MS) return undefined; // its EtcdMember is about to be deleted
+  const annotations = { [QUARANTINED_AT_ANNOTATION]: null, [QUARANTINE_REASON_ANNOTATION]: null };
+  const metadata = { labels: { [QUARANTINE_LABEL]: null }, annotations };
+  const to = refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true });
+  return {
+    message: 'the member has recovered: ending the quarantine of the PVC',
+    sequences: [[{ do: 'patch', to, fields: { metadata } }]],
+  };
 };
 
 /** An evicted or terminated Pod occupies its name until it is deleted, and the kubelet never starts it again. */

@@ -1,0 +1,119 @@
+/**
+ * PVCs of former members that are kept for a while. Failure evidence is a judgement, and can be wrong: the volume of a member that
+ * was replaced on it stays for a day, also with deletionPolicy Delete.
+ */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { EVIDENCE } from '../../api/etcd-member.ts';
+import {
+  COMPONENT_LABEL,
+  QUARANTINE_LABEL,
+  QUARANTINE_REASON_ANNOTATION,
+  QUARANTINED_AT_ANNOTATION,
+  type Quarantine,
+} from '../../api/names.ts';
+import { isBeingDeleted } from '../../domain/ownership.ts';
+import { quorumOf } from '../../domain/quorum.ts';
+import { NO_CAPACITY_MS, QUARANTINE_MS, RETAINED_MS } from '../../domain/timing.ts';
+import type { PersistentVolumeClaim } from '../../gen/kube.ts';
+import { iso } from '../../lib/time.ts';
+import { refTo, type Step } from '../../runtime/plan.ts';
+import { joining, startedAt } from './joining.ts';
+import {
+  createdAt,
+  type Decided,
+  isFormed,
+  type MemberView,
+  nameOf,
+  type Observed,
+  readyCondition,
+} from './observed.ts';
+import { healthyVoters, votersOf } from './quorum.ts';
+
+const REPLACED: Quarantine = 'member-replaced';
+const REMOVED: Quarantine = 'member-removed';
+const labelOf = ({ metadata }: PersistentVolumeClaim): string | undefined => metadata.labels?.[QUARANTINE_LABEL];
+
+export const isQuarantined = (pvc: PersistentVolumeClaim): boolean =>
+  labelOf(pvc) === REPLACED || labelOf(pvc) === REMOVED;
+
+const isEnabled = ({ spec }: EtcdCluster): boolean => spec.volumeQuarantine?.enabled !== false;
+
+/** With these, nothing is left to keep, or nobody judged: the volume, its node or its PVC is gone. */
+const NOTHING_LEFT: readonly string[] = [
+  EVIDENCE.dataLost,
+  EVIDENCE.volumeLost,
+  EVIDENCE.nodeLost,
+  EVIDENCE.pvcTerminating,
+];
+
+/** Before the EtcdMember is deleted: the member controller keeps a PVC with this label. A refused label does not keep a cluster from being repaired. */
+export function quarantineSteps(o: Observed, { pvcObject: pvc }: MemberView, reason = ''): readonly Step[] {
+  if (!pvc || !isFormed(o) || !isEnabled(o.cluster) || reason === '' || NOTHING_LEFT.includes(reason)) return [];
+  const target = `PersistentVolumeClaim ${pvc.metadata.name}`;
+  const isRefused = o.memory.failures.some((failure) => failure.is === 'refused' && failure.target === target);
+  if (labelOf(pvc) === REPLACED || isBeingDeleted(pvc) || isRefused) return [];
+  const labels = { [QUARANTINE_LABEL]: REPLACED };
+  const annotations = { [QUARANTINED_AT_ANNOTATION]: iso(o.now), [QUARANTINE_REASON_ANNOTATION]: reason };
+  return [{ do: 'patch', to: refTo('PersistentVolumeClaim', pvc), fields: { metadata: { labels, annotations } } }];
+}
+
+/** When the PVC is deleted, in milliseconds since 1970. */
+function expiresAt(o: Observed, pvc: PersistentVolumeClaim): number {
+  const { annotations = {}, creationTimestamp = '' } = pvc.metadata;
+  const since = Date.parse(annotations[QUARANTINED_AT_ANNOTATION] ?? creationTimestamp) || o.now;
+  if (labelOf(pvc) === REPLACED) return isEnabled(o.cluster) ? since + QUARANTINE_MS : o.now;
+  return since + RETAINED_MS;
+}
+
+const deletions = (pvcs: readonly PersistentVolumeClaim[]): readonly Step[] =>
+  pvcs.map((pvc) => ({ do: 'delete', what: refTo('PersistentVolumeClaim', pvc, { resourceVersion: true }) }));
+const namesOf = (pvcs: readonly PersistentVolumeClaim[]): string =>
+  pvcs.map(({ metadata }) => metadata.name ?? '').join(', ');
+const kept = (o: Observed): readonly PersistentVolumeClaim[] => o.quarantined.filter((pvc) => !isBeingDeleted(pvc));
+
+/** Not during an outage: the volume of a removed member may be the last readable copy. */
+export function expired(o: Observed): Decided {
+  if (healthyVoters(o).length < Math.max(votersOf(o).length, 1)) return undefined;
+  // A wall clock that jumps ahead ends no quarantine.
+  const over = kept(o).filter((pvc) => expiresAt(o, pvc) + (o.clockAheadMs ?? 0) <= o.now);
+  if (over.length === 0) return undefined;
+  return { message: `deleting PVCs of former members, whose time is over: ${namesOf(over)}`, steps: deletions(over) };
+}
+
+const QUOTA = /exceeded quota.*(persistentvolumeclaims|storage)/s;
+const CAPACITY = /volume|storage/i;
+
+/** Its PVC was refused by a quota, or finds no volume. */
+function lacksVolume(o: Observed, m: MemberView): boolean {
+  const message = readyCondition(m.object)?.message ?? '';
+  if (m.pvcObject === undefined) return QUOTA.test(message);
+  const isPending = m.pvcObject.status?.phase === 'Pending' && startedAt(m) === undefined;
+  return isPending && o.now - createdAt(m) > NO_CAPACITY_MS && CAPACITY.test(message);
+}
+
+/** A new member that cannot get a volume needs the room more than a copy that a quorum has: the oldest one is given up. */
+export function released(o: Observed): Decided {
+  const waiting = joining(o).find((m) => lacksVolume(o, m));
+  const [oldest] = kept(o)
+    .filter((pvc) => labelOf(pvc) === REPLACED)
+    .sort((a, b) => expiresAt(o, a) - expiresAt(o, b));
+  const hasQuorum = healthyVoters(o).length >= quorumOf(votersOf(o).length);
+  if (!waiting || !oldest || !hasQuorum) return undefined;
+  const message = `${nameOf(waiting)} gets no volume (${readyCondition(waiting.object)?.message}): deleting the quarantined PVC ${oldest.metadata.name}, whose data a quorum has`;
+  return {
+    message,
+    steps: deletions([oldest]),
+    event: { type: 'Warning', reason: 'QuarantineReleased', note: message },
+  };
+}
+
+export const quarantinedVolumes = (o: Observed): Pick<EtcdClusterStatus, 'quarantinedVolumes'> => {
+  const volumes = kept(o).map((pvc) => ({
+    name: pvc.metadata.name ?? '',
+    member: pvc.metadata.labels?.[COMPONENT_LABEL] ?? '',
+    reason: pvc.metadata.annotations?.[QUARANTINE_REASON_ANNOTATION] ?? 'Removed',
+    until: iso(expiresAt(o, pvc)),
+  }));
+  return volumes.length === 0 ? {} : { quarantinedVolumes: volumes };
+};
