@@ -31,6 +31,8 @@ const VOLATILE: readonly string[] = [
   'containerStatuses',
   'last',
   'etcd-operator.cozystack.io/written-at',
+  'etcd-operator.cozystack.io/quarantined-at',
+  'until',
 ];
 const ROLES_THAT_CHANGE: Readonly<Record<string, string>> = { leader: 'voter', follower: 'voter' };
 const JOIN_LIST = /--initial-cluster=[^"]*/g;

@@ -1,5 +1,5 @@
 /** What really happened to the objects of every namespace, as the API server reports it: not what a client meant to do. */
-import { etcdClusters, etcdMembers } from '../../src/api/names.ts';
+import { etcdClusters, etcdMembers, QUARANTINE_LABEL, type Quarantine } from '../../src/api/names.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, secrets, services } from '../../src/kube/resources.ts';
@@ -29,6 +29,11 @@ interface Page {
   readonly listeners: Set<OnChange>;
 }
 
+/** An operator that did not see the deletion of a cluster leaves its PVCs for a day, because it cannot read the deletionPolicy any more: they count as deleted. */
+const LEFT: Quarantine = 'policy-unknown';
+const unlessLeft = (object: KubeObject | undefined): KubeObject | undefined =>
+  object?.metadata.labels?.[QUARANTINE_LABEL] === LEFT ? undefined : object;
+
 export class Ledger {
   readonly #stores: readonly Store<KubeObject>[];
   readonly #pages = new Map<string, Page>();
@@ -37,7 +42,7 @@ export class Ledger {
   constructor(client: HttpClient) {
     this.#stores = KINDS.map((resource) => {
       const store = new Store<KubeObject>(resource, []);
-      store.onChange((before, after) => this.#note(resource.kind, before, after));
+      store.onChange((before, after) => this.#note(resource.kind, unlessLeft(before), unlessLeft(after)));
       void watch({
         client,
         resource,
@@ -104,6 +109,7 @@ export class Ledger {
   }
 
   #note(kind: string, before: KubeObject | undefined, after: KubeObject | undefined): void {
+    if (!before && !after) return;
     const page = this.#page((after ?? before)?.metadata.namespace ?? '');
     const entry = (object: KubeObject): string => `${kind} ${object.metadata.uid}`;
     if (after && after.metadata.uid !== before?.metadata.uid) page.created.add(entry(after));
