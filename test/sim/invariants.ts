@@ -20,7 +20,7 @@ import {
   rootPasswordIsKnown,
 } from './credential-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
-import { blockedEditsAreNotApplied, successorsCouldRun } from './spec-invariants.ts';
+import { blockedEditsAreNotApplied, foreignIsLeftAlone, successorsCouldRun } from './object-invariants.ts';
 import {
   availableIsTrue,
   leaderIsOrWas,
@@ -392,15 +392,6 @@ export const ownersExist: OnWrite = ({ world, remade }, { verb, resource, ref, b
 /** A process that does not hold the Lease writes nothing and changes no membership. */
 export const onlyTheHolderActs: OnChange = ({ world }, call) =>
   world.lease.mayWrite(call.by) ? undefined : `${call.by.name} sends ${call.method} without the Lease`;
-
-/** Foreign objects are neither changed nor deleted. */
-export const foreignIsLeftAlone: OnWrite = ({ world }, { verb, resource, ref }) => {
-  if (verb === 'create' || resource.kind === 'Event') return undefined;
-  const object = world.ground.find(resource, ref.name, ref.namespace);
-  return object?.metadata.labels?.['foreign'] === 'true'
-    ? `${verb} of ${resource.kind} ${ref.name}, which is a foreign object`
-    : undefined;
-};
 
 export const ALWAYS = {
   oneClusterId,

@@ -1,9 +1,18 @@
-/** What must never happen between the spec of a cluster and what the operator does. */
+/** What must never happen to objects: to foreign ones, to members by an edit that is not allowed, to Pods without a successor. */
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { FORBIDDEN } from './faults/stage.ts';
 import type { OnWrite } from './invariants.ts';
 import { groupOf, isDeleting, isReachable } from './world/facts.ts';
+
+/** Foreign objects are neither changed nor deleted. */
+export const foreignIsLeftAlone: OnWrite = ({ world }, { verb, resource, ref }) => {
+  if (verb === 'create' || resource.kind === 'Event') return undefined;
+  const object = world.ground.find(resource, ref.name, ref.namespace);
+  return object?.metadata.labels?.['foreign'] === 'true'
+    ? `${verb} of ${resource.kind} ${ref.name}, which is a foreign object`
+    : undefined;
+};
 
 /** Nothing of a spec with a forbidden image is applied: neither its image nor its replicas, of which 0 would stop every member. */
 export const blockedEditsAreNotApplied: OnWrite = ({ world }, { verb, resource, ref, body }) => {
