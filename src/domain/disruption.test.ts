@@ -200,6 +200,24 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
     'SecretsMissing',
   ],
   [
+    'a member that serves over old connections is not restarted while its peers refuse new ones',
+    cluster([voter('a'), voter('b', { peersExpired: true }), voter('c')]),
+    ['restartExpired'],
+    'StillServing',
+  ],
+  [
+    'a member that is not ready has no connection to lose, also while others are not ready',
+    cluster([down('a'), voter('b', { peersExpired: true, podReady: false }), down('c')]),
+    ['restartExpired'],
+    undefined,
+  ],
+  [
+    'a member whose client port alone has expired restarts while all are ready, and waits for those that are not',
+    cluster([voter('a'), voter('b'), voter('c', { podReady: false })]),
+    ['restartExpired'],
+    'MembersNotReady',
+  ],
+  [
     'no restart when the new Pod would not be allowed',
     cluster([voter('a'), voter('b', { podBlockedBy: 'the image is not allowed' }), voter('c')]),
     ['restart', 'reconnect'],
@@ -231,7 +249,7 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
   ],
 ])('%s', (_, quorum, kinds, reason) => {
   test.each(kinds)('%s', (kind) => {
-    expect(blockedBy(quorum, 'b', kind)?.reason).toBe(reason);
+    expect(blockedBy(quorum, kind === 'restartExpired' ? 'db-b' : 'b', kind)?.reason).toBe(reason);
   });
 });
 

@@ -16,6 +16,8 @@ export type Disruption =
   | 'restart'
   /** A restart for new peer connections, while etcd refuses the membership change that would end the waiting for other members. */
   | 'reconnect'
+  /** A restart that loads another CA bundle, of a member that no new connection reaches any more: its CAs or certificates have expired. */
+  | 'restartExpired'
   /** The EtcdMember of a learner that never started is deleted. */
   | 'discardJoiner';
 
@@ -44,6 +46,8 @@ interface MemberFacts {
   readonly mountBlockedBy?: string | undefined;
   /** Why a new Pod of it would not be created. */
   readonly podBlockedBy?: string | undefined;
+  /** Its peers refuse new connections of it: the CAs or certificates of its peer port have expired. */
+  readonly peersExpired?: boolean;
   /** Why it is not replaced yet, after replacements that failed. */
   readonly backOff?: string | undefined;
   /** Why it is not replaced yet, after replacements in other clusters. */
@@ -180,6 +184,21 @@ const dataOnVolume: Requirement = (_, { name, data }) => {
     : { reason: 'PVCMissing', message: `the PersistentVolumeClaim of ${name} is not found` };
 };
 
+/**
+ * Connections outlive the certificates that they were opened with: a member whose Pod is ready may still serve. While new ones
+ * between peers are accepted, it restarts when all others are ready; otherwise it would not find back to them.
+ */
+const noLongerServes: Requirement = ({ voters, joiners }, member) => {
+  if (!member.podReady) return undefined;
+  if (member.peersExpired)
+    return {
+      reason: 'StillServing',
+      message: `the certificates of its peer port have expired, but ${member.name} is ready: it may serve over connections that were opened before, and would not find back to the others. It is restarted when it is not ready any more; to end the wait, delete the Pods of all members`,
+    };
+  const started = joiners.filter(({ neverStartedForMs }) => neverStartedForMs === undefined);
+  return noneUnready([...voters, ...started].filter(({ podReady }) => !podReady));
+};
+
 const podAllowed: Requirement = (_, { podBlockedBy }) =>
   podBlockedBy === undefined ? undefined : { reason: 'PodNotAllowed', message: podBlockedBy };
 const secretsMountable: Requirement = (_, { mountBlockedBy }) =>
@@ -216,12 +235,14 @@ const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
     podAllowed,
   ],
   reconnect: [dataOnVolume, secretsMountable, leaderAgreed, podsReady, podAllowed],
+  restartExpired: [dataOnVolume, secretsMountable, noLongerServes, podAllowed],
   discardJoiner: [leaderAgreed, neverStarted, policyRecorded],
 };
 
-/** The first reason why the member with this id may not be disrupted now; `undefined` when it may. */
+/** The first reason why the member with this id may not be disrupted now; `undefined` when it may. By name where etcd may not respond. */
 export function blockedBy(quorum: QuorumView, id: string, kind: Disruption): Blocked | undefined {
-  const member = [...quorum.voters, ...quorum.joiners].find((each) => each.id === id);
+  const byName = kind === 'restartExpired';
+  const member = [...quorum.voters, ...quorum.joiners].find((each) => (byName ? each.name : each.id) === id);
   if (!member)
     return { reason: 'NotListed', message: `etcd does not ${quorum.voters.length === 0 ? 'respond' : 'list it'}` };
   for (const requirement of REQUIREMENTS[kind]) {

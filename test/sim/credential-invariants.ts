@@ -9,7 +9,7 @@ import type { Pod } from '../../src/gen/kube.ts';
 import { pods, secrets } from '../../src/kube/resources.ts';
 import type { Always, OnWrite, Scene } from './invariants.ts';
 import type { ModelNode } from './model/etcd.ts';
-import { accepts, refusesHandshake, trustEachOther } from './model/etcd-tls.ts';
+import { accepts, hasExpired, refusesHandshake, trustEachOther } from './model/etcd-tls.ts';
 import { groupOf, isDeleting, membersOf } from './world/facts.ts';
 import { sourcesOf, textIn } from './world/mounts.ts';
 import { CLUSTER, type World } from './world/world.ts';
@@ -21,8 +21,15 @@ function runningMembers(world: World): readonly ModelNode[] {
   return world.etcd.nodes.filter(({ running, disk }) => running && disk?.group === group && group.members.has(disk.id));
 }
 
+/** Certificates have expired: what they protected is lost already. */
+const isExpired = (world: World): boolean =>
+  runningMembers(world).some(({ options: { tls } }) =>
+    [tls?.client, tls?.peer].some((port) => port !== undefined && hasExpired(port)),
+  );
+
 /** A CA rotation never separates members: each accepts the certificate that every other one serves. */
 export const peersTrustEachOther: Always = ({ world }) => {
+  if (isExpired(world)) return undefined;
   const running = runningMembers(world);
   for (const [i, one] of running.entries()) {
     const other = running.slice(i + 1).find((node) => !trustEachOther(one, node));
@@ -33,6 +40,7 @@ export const peersTrustEachOther: Always = ({ world }) => {
 
 /** A client that reads its files again is never refused: neither its certificate by a member, nor the certificate of a member by it. */
 export const clientsAreServed: Always = (scene) => {
+  if (isExpired(scene.world)) scene.connected = false;
   const running = runningMembers(scene.world).filter(({ serving }) => serving);
   const tls = running.length > 0 ? scene.world.writer.material() : undefined;
   if (!tls) return undefined;
@@ -82,7 +90,7 @@ const secretOf = (world: World, name: string) => world.ground.find(secrets, name
 
 /** A member starts only with a CA bundle that verifies its peers, and a certificate that they verify. */
 export const newPodsAreTrusted: OnWrite = ({ world }, { verb, resource, body }) => {
-  if (verb !== 'create' || resource.kind !== 'Pod' || !world.credentials) return undefined;
+  if (verb !== 'create' || resource.kind !== 'Pod' || !world.credentials || isExpired(world)) return undefined;
   const pod = body as Pod;
   const fileAt = (path: string): string | undefined => {
     const source = sourcesOf(pod).find(({ files }) => Object.values(files).includes(path));

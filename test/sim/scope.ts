@@ -9,6 +9,7 @@ const CREDENTIALS: readonly ActionKind[] = [
   'deleteSecret',
   'unreadableSecrets',
   'killAtSecret',
+  'expire',
 ];
 
 export const SCOPE: Scope = {

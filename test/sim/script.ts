@@ -82,6 +82,7 @@ const ACTIONS = {
   deleteSecret: { n: fc.nat(40) },
   /** Around one of its next writes of a Secret, or calls that concern users and passwords. */
   killAtSecret: { nth: fc.integer({ min: 1, max: 8 }), steps: fc.nat(8) },
+  expire: {},
   unreadableSecrets: { ms: fc.integer({ min: 1_000, max: 400_000 }) },
 } satisfies Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>>;
 

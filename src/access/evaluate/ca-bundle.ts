@@ -50,6 +50,10 @@ export const sharesCA = (
   other: readonly X509Certificate[],
 ): boolean => certificates.some((only) => [one, other].every((chain) => accepts({ certificates: [only] }, chain)));
 
+/** No handshake is accepted by it any more: a chain is as valid as its CA. */
+export const isExpired = ({ certificates }: CABundle, now: number): boolean =>
+  certificates.every(({ validToDate }) => validToDate.getTime() <= now);
+
 /** Absent at first for clusters that an earlier operator created. */
 export const recordedDigest = ({ status }: EtcdCluster, part: EtcdPortName): string | undefined =>
   status?.trust?.[part];

@@ -14,7 +14,7 @@ import { present } from '../../lib/present.ts';
 import { CERT, KEY } from '../../pki/examine.ts';
 import { certificatesIn } from '../../pki/pem.ts';
 import { bundleFor, caView, isRotationRequested, type ManagedCA, managedCAsOf, targetOf } from './ca.ts';
-import { type CABundle, caBundleIn, contains, recordedDigest } from './ca-bundle.ts';
+import { type CABundle, caBundleIn, contains, isExpired, recordedDigest } from './ca-bundle.ts';
 import { ignoreForeignSecrets } from './foreign-secrets.ts';
 import { managedCertificatesOf } from './managed-certificates.ts';
 import type { Mounted } from './mounts.ts';
@@ -140,7 +140,10 @@ function nextOf(world: SecretSet, side: PortTrust, certificates: readonly Certif
   if (!bootstrapped) return next('begin', to);
   if (recordedDigest(world.cluster, part) === undefined) return next('adopt', recorded ?? to);
   if (lost || !recorded || !to) return undefined;
-  if (!contains(recorded, to)) return next('widen', caBundleIn(recorded.text, to.text));
+  if (!contains(recorded, to))
+    return isExpired(recorded, world.around.now)
+      ? next('replace', to)
+      : next('widen', caBundleIn(recorded.text, to.text));
   const written = certificates.every(({ need, todo }) => portOf(need.role) !== part || todo === undefined);
   const over = written && notReissued(world, side).length === 0 && mayReissue(world, side);
   return recorded.digest !== to.digest && over ? next('narrow', to) : undefined;
@@ -189,8 +192,20 @@ function trustView(
     ...(next && ready && { next: { step: next.step, digest: next.digest } }),
     trusted: current !== undefined && to !== undefined && contains(current, to),
     notReissued: notReissued(world, side),
+    expired: expiredOf(world, side, certificates),
     ...(rotationStarted && value !== undefined && { requestedRotation: value }),
   };
+}
+
+/**
+ * Where a certificate that members serve has expired, and its successor is not accepted by the CA bundles that they have loaded,
+ * nothing but a restart helps. A certificate that is about to be written is loaded without one.
+ */
+function expiredOf(world: SecretSet, side: PortTrust, certificates: readonly CertificateView[]): readonly string[] {
+  const role = memberNeed(world, side.part)?.role;
+  const served = certificates.find(({ need }) => need.role === role);
+  const over = served?.notAfter !== undefined && served.notAfter <= world.around.now && served.todo === undefined;
+  return over && side.loadedAtStart ? world.around.mounted.bundles[side.part] : side.expiredBundles;
 }
 
 /**

@@ -10,6 +10,9 @@
  *                      both, clients had       new certificates,        previous bundle
  *                      `graceMs` to get both   clients had `graceMs`
  *
+ * When every CA of the recorded bundle has expired, no connection depends on it any more: the target replaces it at once, and the
+ * certificates with it.
+ *
  * A port whose bundle etcd does not load at start (`loadedAtStart: false`) needs no restarts.
  */
 import type { X509Certificate } from 'node:crypto';
@@ -22,7 +25,7 @@ import {
   writtenFor,
 } from '../../domain/certificate-requirements.ts';
 import { CA } from '../../pki/examine.ts';
-import { accepts, type CABundle, caBundleIn, recordedDigest } from './ca-bundle.ts';
+import { accepts, type CABundle, caBundleIn, isExpired, recordedDigest } from './ca-bundle.ts';
 import { chainIn, isBootstrapped, ours, type SecretSet, servedSecret, textOf, writtenAt } from './secret-set.ts';
 
 export interface PortTrust {
@@ -36,8 +39,13 @@ export interface PortTrust {
   readonly lost: boolean;
   /** The bundle after the CA rotation; `undefined` while its source Secret is missing or invalid. */
   readonly targetBundle: CABundle | undefined;
-  /** The bundles that running members have loaded; `undefined` for one that cannot be read, which then accepts nothing. */
+  /**
+   * The bundles that running members have loaded; `undefined` for one that cannot be read, which then accepts nothing. Without
+   * expired ones: members that have loaded them refuse every certificate, so no certificate has to wait for them.
+   */
   readonly mountedBundles: readonly (CABundle | undefined)[];
+  /** The Secrets of the expired ones. */
+  readonly expiredBundles: readonly string[];
 }
 
 const bundleText = (world: SecretSet, name: string): string => textOf(ours(world, name).secret, CA);
@@ -82,6 +90,8 @@ export function portTrustOf(
     const read = trust ?? caBundleIn(bundleText(world, bundle));
     return read && trustName(name, part, read.digest) === bundle ? read : undefined;
   };
+  const isOver = (trust: CABundle | undefined): boolean => trust !== undefined && isExpired(trust, world.around.now);
+  const loaded = mounted.map((secret) => ({ secret, trust: heldAs(secret) }));
   return {
     part,
     loadedAtStart: atStart,
@@ -89,7 +99,8 @@ export function portTrustOf(
     currentBundle: recorded,
     lost: digest !== undefined && !recorded,
     targetBundle: target,
-    mountedBundles: mounted.map(heldAs),
+    mountedBundles: loaded.filter(({ trust }) => !isOver(trust)).map(({ trust }) => trust),
+    expiredBundles: loaded.filter(({ trust }) => isOver(trust)).map(({ secret }) => secret),
   };
 }
 

@@ -58,11 +58,13 @@ export interface PortTrustView {
   readonly recorded?: string;
   readonly target?: string;
   /** The digest to record next. Its Secret exists. */
-  readonly next?: { readonly digest: string; readonly step: 'begin' | 'adopt' | 'widen' | 'narrow' };
+  readonly next?: { readonly digest: string; readonly step: 'begin' | 'adopt' | 'widen' | 'replace' | 'narrow' };
   /** Members that start now trust every CA of the target. */
   readonly trusted: boolean;
   /** Secrets with certificates of this port that no CA of the target has signed. */
   readonly notReissued: readonly string[];
+  /** The Secrets with the CA bundles of members that no new connection reaches on this port until they restart: CAs or certificates have expired. */
+  readonly expired?: readonly string[];
   /** When the kubelets have updated the Secrets of this port in every Pod that mounts them, in milliseconds since 1970. */
   readonly reachedAt?: number;
   /** The value of the rotate-ca annotation whose CA rotation has started: to be recorded. */

@@ -45,7 +45,7 @@ import { correctPdb } from './rules/pdb.ts';
 import { promote } from './rules/promote.ts';
 import { restartRefusing } from './rules/refused-changes.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
-import { restart, restoreTraffic } from './rules/restart.ts';
+import { restart, restartExpired, restoreTraffic } from './rules/restart.ts';
 import { expireVolumes, otherClusterId, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { correctServices, relabel } from './rules/services.ts';
 import { deleteRemovedMember, removeLeaving, removeOrphanMember, shrink } from './rules/shrink.ts';
@@ -112,6 +112,7 @@ export const MEMBERSHIP: Rules = [
 
 /** Only at rest, one disruption at a time. */
 export const MAINTENANCE: Rules = [
+  { name: 'restartExpired', rule: restartExpired }, // before the ordinary restarts, which wait for members that nothing reaches
   { name: 'restart', rule: restart },
   { name: 'expireVolumes', rule: expireVolumes },
 ];

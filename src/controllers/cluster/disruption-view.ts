@@ -7,6 +7,7 @@ import {
   type QuorumView,
 } from '../../domain/disruption.ts';
 import { podBlockedBy } from '../../domain/member-pod.ts';
+import { loads } from './credentials/state.ts';
 import {
   createdAt,
   desired,
@@ -60,6 +61,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     policyRecorded: isPolicyRecorded(o, m),
     mountBlockedBy: o.credentials.recreate.blockedBy,
     podBlockedBy: podBlockedBy(m.object, o.images)?.message ?? successorOf(o, m)?.refusedBy,
+    peersExpired: o.credentials.expired.some((bundle) => bundle.port === 'peer' && loads(m.pod, bundle)),
     backOff: replacementBackOff(o, m),
     rateLimit: rateLimitedBy(o, m),
   };

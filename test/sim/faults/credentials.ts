@@ -1,4 +1,5 @@
 /** What users do to certificates, Secrets and the root password; and an API server that cannot decrypt Secrets. */
+import { CA_LIFETIME_MS } from '../../../src/pki/issue.ts';
 import type { Deeds } from './stage.ts';
 
 type Kinds =
@@ -7,7 +8,8 @@ type Kinds =
   | 'changePassword'
   | 'deleteSecret'
   | 'unreadableSecrets'
-  | 'killAtSecret';
+  | 'killAtSecret'
+  | 'expire';
 
 export const credentialDeeds: Deeds<Kinds> = {
   rotateCA: ({ world }) => world.cluster !== undefined && world.credentials?.rotate() === true,
@@ -22,6 +24,16 @@ export const credentialDeeds: Deeds<Kinds> = {
     const { credentials } = stage.world;
     if (credentials) stage.killAtCall = { call: credentials.calls + nth, steps };
     return credentials !== undefined;
+  },
+  expire: ({ world }) => {
+    const { cluster, credentials, ground } = world;
+    // Data in memory would be lost in the restart that alone helps.
+    if (!cluster || !credentials || cluster.spec.storage?.medium === 'Memory' || credentials.hasExpired) return false;
+    for (const operator of world.operators) operator.kill();
+    ground.timeline.now += CA_LIFETIME_MS;
+    credentials.replaceExpired();
+    ground.soon(500, 60_000, () => void world.startOperator());
+    return true;
   },
   unreadableSecrets: ({ world, scene }, { ms }) => {
     world.watches.unreadableUntil = world.ground.timeline.now + ms;

@@ -26,7 +26,13 @@ interface Secured {
 
 /** Few texts, compared a million times: parsed and verified once. */
 const certificates = new Map<string, readonly X509Certificate[]>();
-const verified = new Map<string, Map<string, boolean>>();
+const signed = new Map<string, Map<string, readonly X509Certificate[]>>();
+/** The wall clock of the world. */
+let date = 0;
+export const setDate = (ms: number): void => {
+  date = ms;
+};
+const isValid = ({ validToDate }: X509Certificate): boolean => validToDate.getTime() > date;
 
 function certificatesIn(pem: string): readonly X509Certificate[] {
   const known = certificates.get(pem);
@@ -37,24 +43,33 @@ function certificatesIn(pem: string): readonly X509Certificate[] {
   return parsed;
 }
 
-/** Whether a CA of the bundle has signed the certificate. The model has no intermediates. */
-export function accepts(bundle: string, leaf: string): boolean {
-  const results = verified.get(bundle) ?? new Map<string, boolean>();
-  verified.set(bundle, results);
+/** The CAs of the bundle that have signed the certificate. The model has no intermediates. */
+function signersIn(bundle: string, leaf: string): readonly X509Certificate[] {
+  const results = signed.get(bundle) ?? new Map<string, readonly X509Certificate[]>();
+  signed.set(bundle, results);
   const known = results.get(leaf);
-  if (known !== undefined) return known;
+  if (known) return known;
   const [certificate] = certificatesIn(leaf);
-  const result =
-    certificate !== undefined &&
-    certificatesIn(bundle).some((ca) => certificate.checkIssued(ca) && certificate.verify(ca.publicKey));
-  results.set(leaf, result);
-  return result;
+  const signers = certificatesIn(bundle).filter(
+    (ca) => certificate?.checkIssued(ca) === true && certificate.verify(ca.publicKey),
+  );
+  results.set(leaf, signers);
+  return signers;
 }
+
+/** Whether a CA of the bundle has signed the certificate, and neither has expired. */
+export const accepts = (bundle: string, leaf: string): boolean =>
+  certificatesIn(leaf).slice(0, 1).every(isValid) && signersIn(bundle, leaf).some(isValid);
+
+/** Whether no new connection to this port succeeds, because of the age of its certificate or of the CAs that it has loaded. */
+export const hasExpired = ({ leaf, bundle }: PortTls): boolean =>
+  !certificatesIn(leaf()).slice(0, 1).every(isValid) || (bundle !== undefined && !certificatesIn(bundle).some(isValid));
 
 /** All worlds of a search together would fill the memory. */
 export function forgetCertificates(): void {
   certificates.clear();
-  verified.clear();
+  signed.clear();
+  date = 0;
 }
 
 export const fingerprintOf = (pem: string): string | undefined => certificatesIn(pem)[0]?.fingerprint256;

@@ -51,6 +51,8 @@ export class Credentials {
   readonly recorded = new Set<string>();
   /** How often operators wrote a Secret, or called etcd about users and passwords. */
   calls = 0;
+  /** Once in a world. */
+  hasExpired = false;
   /** When a user last changed a Secret, or the API server could return them again. */
   touchedAt = 0;
   readonly #ground: Ground;
@@ -101,6 +103,12 @@ export class Credentials {
     else if (this.#find(this.#managedCA(part)) && by === 'another CA') void this.#replaceManaged(part);
     else return false;
     return true;
+  }
+
+  /** All certificates have expired while no operator ran: a user replaces those that are the user's own. */
+  replaceExpired(): void {
+    this.hasExpired = true;
+    for (const part of ETCD_PORTS) if (this.options[part] === 'user') void this.#replace(part, 'another CA');
   }
 
   async #replaceManaged(part: EtcdPortName): Promise<void> {

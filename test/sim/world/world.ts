@@ -6,6 +6,7 @@ import type { Resource } from '../../../src/kube/object.ts';
 import type { UserEtcd } from '../../support/etcd-client.ts';
 import { ModelEtcd } from '../model/etcd.ts';
 import { modelPorts } from '../model/etcd-ports.ts';
+import { setDate } from '../model/etcd-tls.ts';
 import { seededKeys } from '../model/keys.ts';
 import { Credentials, type CredentialsOptions } from './credentials.ts';
 import { Ground, NAMESPACE } from './ground.ts';
@@ -126,6 +127,7 @@ export class World {
     const { timeline } = this.ground;
     if (!timeline.step(until)) return false;
     this.etcd.now = timeline.now;
+    if (this.credentials) setDate(timeline.date);
     do await drained();
     while (this.credentials && process.getActiveResourcesInfo().includes('Immediate')); // an evaluation of Secrets that has paused
     this.etcd.settle();

@@ -20,11 +20,15 @@ export let third: KeyPair;
 export let leaves: Readonly<Record<Name, KeyPair>>;
 
 /** Before all tests of a file. */
-export async function makeCAs(): Promise<void> {
+export const makeCAs = (): Promise<void> => makeCAsSince(NOW - DAY);
+
+/** The old CA and its certificate were created at that time. */
+export async function makeCAsSince(oldSince: number): Promise<void> {
+  const since = { old: oldSince, next: NOW - DAY, third: NOW - DAY };
   [old, next, third] = (await Promise.all(
-    ['old', 'next', 'third'].map((name) => createCA(name, NOW - DAY, systemKeySource)),
+    Object.entries(since).map(([name, at]) => createCA(name, at, systemKeySource)),
   )) as [KeyPair, KeyPair, KeyPair];
-  leaves = { old: await issued({}, old), next: await issued({}, next), third: await issued({}, third) };
+  leaves = { old: await issued({}, old, oldSince + DAY), next: await issued({}, next), third: await issued({}, third) };
 }
 
 export type Name = 'old' | 'next' | 'third';

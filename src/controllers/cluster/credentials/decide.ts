@@ -55,6 +55,9 @@ export const stateOf = (c: CredentialsFacts): CredentialsState => ({
   join: { blockedBy: authFirst(c) ?? mountBlockedBy(c) },
   recreate: { blockedBy: recreateBlockedBy(c) },
   restart: c.certificates.trusts.flatMap((t) => (asksForRestarts(t) ? wantedBundles(c, t.part) : [])),
+  expired: c.certificates.trusts.flatMap(({ part, expired = [] }) =>
+    expired.map((bundleSecret) => ({ port: part, bundleSecret })),
+  ),
   locked: lockedOut(c),
   unsecured: c.replicas === 0 ? undefined : unsecured(c),
   unread: unreadSecrets(c),

@@ -9,7 +9,7 @@ import type { Blocked } from '../../../domain/disruption.ts';
 import type { ReadHolding } from '../../../domain/unread.ts';
 import type { Upkeep } from '../../../runtime/plan.ts';
 import type { AtMembers, CredentialsCall } from './calls.ts';
-import type { MountingPod, WantedBundle } from './state.ts';
+import type { LoadedBundle, MountingPod } from './state.ts';
 
 /** The Certificates that the cluster requests from cert-manager, and their state. */
 export type Issuance =
@@ -81,7 +81,7 @@ export const isNotStarted = ({ formed, replicas }: CredentialsFacts): boolean =>
 export function wantedBundles(
   { cluster: { metadata, status } }: CredentialsFacts,
   port: EtcdPortName,
-): readonly WantedBundle[] {
+): readonly LoadedBundle[] {
   const digest = status?.trust?.[port];
   return digest === undefined ? [] : [{ port, bundleSecret: trustName(metadata.name ?? '', port, digest) }];
 }

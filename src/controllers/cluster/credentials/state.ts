@@ -11,8 +11,8 @@ export interface Waiting extends Blocked {
   readonly waits: boolean;
 }
 
-/** The Secret with the CA bundle that members must have loaded on a port. */
-export interface WantedBundle {
+/** The Secret with the CA bundle that members have loaded, or must have loaded, on a port. */
+export interface LoadedBundle {
   readonly port: EtcdPortName;
   readonly bundleSecret: string;
 }
@@ -25,7 +25,9 @@ export interface CredentialsState {
   /** Why a Pod that is deleted might hang in ContainerCreating when it is recreated. */
   readonly recreate: { readonly blockedBy: string | undefined };
   /** A member that has loaded another bundle restarts. */
-  readonly restart: readonly WantedBundle[];
+  readonly restart: readonly LoadedBundle[];
+  /** The CA bundles of members that no new connection reaches before they restart: CAs or certificates have expired. */
+  readonly expired: readonly LoadedBundle[];
   /** The progress of a CA rotation. */
   readonly rotating?: string | undefined;
   /** Why the operator cannot authenticate to etcd. */
@@ -45,6 +47,10 @@ export interface MountingPod {
   readonly tls?: Readonly<Partial<Record<EtcdPortName, Mount>>>;
 }
 
+/** Whether it was started with this CA bundle. */
+export const loads = ({ tls }: MountingPod, { port, bundleSecret }: LoadedBundle): boolean =>
+  tls?.[port]?.bundle === bundleSecret;
+
 /** etcd loads its CA bundle only when it starts. */
-export const loadsOther = ({ tls }: MountingPod, { port, bundleSecret }: WantedBundle): boolean =>
+export const loadsOther = ({ tls }: MountingPod, { port, bundleSecret }: LoadedBundle): boolean =>
   tls?.[port] !== undefined && tls[port].bundle !== bundleSecret;

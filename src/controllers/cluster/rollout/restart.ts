@@ -53,7 +53,7 @@ export const trafficPatch = (m: MemberView, since: string | null, role: string |
   },
 });
 
-function podOf(m: MemberView): ObjectRef {
+export function podOf(m: MemberView): ObjectRef {
   const { namespace = '', name = '' } = m.object.metadata;
   return { kind: 'Pod', namespace, name, uid: (m.pod.is === 'present' && m.pod.uid) || '' };
 }

@@ -18,6 +18,7 @@ const MESSAGES = {
   begin: 'the CA bundle is recorded',
   adopt: 'the CA bundle is recorded',
   widen: 'CA rotation, step 1 of 3: the new CA is added to the CA bundle',
+  replace: 'every CA of the CA bundle has expired: it is replaced by the new CA bundle',
   narrow: 'CA rotation, step 3 of 3: the old CA is removed from the CA bundle',
 } as const;
 
@@ -44,7 +45,7 @@ function assumedFor(c: CredentialsObserved, { part, loadedAtStart, recorded, nex
   return loadedAtStart && isUnknown ? known : undefined;
 }
 
-/** A bundle is widened at any time. */
+/** A bundle is widened at any time, and so is one replaced that has expired. */
 export function recordCABundle(c: CredentialsObserved): Contributed {
   if (isUnread(c)) return undefined; // the CA may have changed since it was read
   if (!c.formed) return recordFirst(c);
@@ -73,7 +74,7 @@ function record(c: CredentialsObserved, isDue: (t: PortTrustView) => boolean): C
   if (sameJson(trust, before)) return undefined;
   const messages = due.map(({ part, next }) => `${MESSAGES[next?.step ?? 'begin']}, on the ${part} port`);
   const message = messages.length > 0 ? messages.join('; ') : 'the state of the CA bundles is recorded';
-  const steps = due.some(({ next }) => next?.step === 'widen' || next?.step === 'narrow');
+  const steps = due.some(({ next }) => next !== undefined && ['widen', 'replace', 'narrow'].includes(next.step));
   return {
     message,
     latch: { trust },
