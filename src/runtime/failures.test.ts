@@ -110,6 +110,22 @@ test('different writes of one object are no conflict', () => {
   expect(key.known()).toEqual([]);
 });
 
+test('a row that changes its own mind, as when a cluster is scaled up and down, has no conflict with another writer', () => {
+  const key = aKey();
+  for (const label of ['a', 'b', 'a', 'b', 'a', 'b', 'a', 'b', 'a']) expect(key.upkeep([patch(label)]).afterMs).toBe(0);
+  expect(key.known()).toEqual([]);
+});
+
+test('two fields that other writers revert in turn are a conflict', () => {
+  const key = aKey();
+  const annotate: Step<NamedCall> = { do: 'patch', to: ref(), fields: { metadata: { annotations: { a: 'b' } } } };
+  for (const _ of [1, 2, 3, 4]) {
+    key.upkeep([patch('a')]);
+    key.upkeep([annotate]);
+  }
+  expect(key.known()).toMatchObject([{ is: 'overwritten', times: 4 }]);
+});
+
 test('a Pod that is deleted and created again and again is held back, although each Pod has another uid', () => {
   const key = aKey();
   const cycle = (n: number) => {

@@ -4,7 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import { isRefusal } from '../kube/errors.ts';
+import type { Fields } from '../kube/object.ts';
 import { type BackoffOptions, backoffMs } from '../lib/backoff.ts';
+import { isObject, sameJson } from '../lib/merge-patch.ts';
 import type { Clock } from './clock.ts';
 import { type Executed, isStale, type Outcome } from './execute.ts';
 import { type Failure, type NamedCall, type Plan, RetryLater, type Step, stepTarget, type UpkeepTask } from './plan.ts';
@@ -32,6 +34,13 @@ interface Repeat {
   readonly at: number;
   /** Not executed again before. */
   readonly until: number;
+  /** By which row of upkeep, and what. */
+  readonly patched?: Patched;
+}
+
+interface Patched {
+  readonly by: string;
+  readonly fields: Fields;
 }
 
 /** `since` and `at` are times for people and rules; `retryAt` is of the monotonic clock. */
@@ -147,7 +156,9 @@ export class Failures {
     }
     known.stale.delete(id);
     const ids = task.steps.map((step) => identityOf(task.row, step));
-    const worst = this.#repeat(known, ids, UPKEEP_REPEATED_WITHIN_MS, UPKEEP_BACKOFF);
+    const patches = task.steps.map((step) => (step.do === 'patch' ? { by: id, fields: step.fields } : undefined));
+    for (const now of patches) if (now) withdraw(known.repeats, now);
+    const worst = this.#repeat(known, ids, UPKEEP_REPEATED_WITHIN_MS, UPKEEP_BACKOFF, patches);
     if (worst) known.upkeep.set(id, this.#overwritten(what, worst));
     else known.upkeep.delete(id);
     return worst ? this.#left(worst.until) : 0;
@@ -191,14 +202,21 @@ export class Failures {
   }
 
   /** Counts what was executed; the repeat that is held back longest, if one is. */
-  #repeat({ repeats }: OfKey, ids: readonly string[], withinMs: number, backoff: BackoffOptions): Repeat | undefined {
+  #repeat(
+    { repeats }: OfKey,
+    ids: readonly string[],
+    withinMs: number,
+    backoff: BackoffOptions,
+    patches: readonly (Patched | undefined)[] = [],
+  ): Repeat | undefined {
     const now = this.#clock.monotonic();
-    for (const id of ids) {
+    for (const [i, id] of ids.entries()) {
       const before = repeats.get(id);
       const again = before !== undefined && now - Math.max(before.at, before.until) < withinMs;
       const times = again ? before.times + 1 : 1;
       const delay = times > REPEATS ? backoffMs(times - REPEATS, this.#clock.random(), backoff) : 0;
-      repeats.set(id, { times, at: now, until: now + delay });
+      const patched = patches[i];
+      repeats.set(id, { times, at: now, until: now + delay, ...(patched && { patched }) });
     }
     const held = ids.flatMap((id) => repeats.get(id) ?? []).filter(({ until }) => until > now);
     return held.toSorted((a, b) => b.until - a.until)[0];
@@ -208,6 +226,21 @@ export class Failures {
     return Math.max(0, until - this.#clock.monotonic());
   }
 }
+
+/**
+ * A row that wants another value than before has reverted its earlier write itself. Without this, a cluster that is scaled up and
+ * down four times in ten minutes would report another writer of its PodDisruptionBudget, and leave it outdated for minutes.
+ */
+function withdraw(repeats: Map<string, Repeat>, now: Patched): void {
+  for (const [id, { patched }] of repeats)
+    if (patched?.by === now.by && contradicts(patched.fields, now.fields)) repeats.delete(id);
+}
+
+const contradicts = (before: Fields, now: Fields): boolean =>
+  Object.keys(now).some((name) => {
+    const [was, is] = [before[name], now[name]];
+    return isObject(was) && isObject(is) ? contradicts(was, is) : name in before && !sameJson(was, is);
+  });
 
 const idOf = ({ row, target }: { readonly row: string; readonly target: string }): string => `${row} ${target}`;
 

@@ -24,16 +24,21 @@ export interface Round {
   readonly deleted: Set<string>;
 }
 
+/** When objects were deleted that the operator keeps as they are. */
+export type Corrected = Map<string, readonly number[]>;
+
 export interface Turn {
   readonly rig: Rig;
   readonly shape: Shape;
   readonly random: Random;
   readonly round: Round;
+  readonly corrected: Corrected;
 }
 
 /** Does it, and describes it. */
 type Action = (turn: Turn) => Promise<string>;
 
+const keyOf = ({ kind, metadata }: KubeObject): string => `${kind} ${metadata.name}`;
 const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? '';
 const namesOf = (objects: readonly KubeObject[]): string => objects.map(nameOf).join(', ') || 'nothing';
 const present = <T extends KubeObject>({ rig }: Turn, resource: Resource<T>): readonly T[] =>
@@ -174,11 +179,24 @@ function refusalOf(error: unknown): string {
 const isClear = (refusal: string, steps: readonly PatchStep[]): boolean =>
   steps.some(({ path }) => refusal.includes(path.split('/').at(-1) ?? ''));
 
+/** Four times in ten minutes is another controller's work for the operator: it reports that, and waits longer each time. */
+const MAX_CORRECTED = 3;
+const CORRECTED_WITHIN_MS = 10 * 60_000;
+
+const removeCorrected = async (turn: Turn, resource: Resource, objects: readonly KubeObject[]): Promise<string> => {
+  const now = performance.now();
+  const recent = (object: KubeObject): readonly number[] =>
+    (turn.corrected.get(keyOf(object)) ?? []).filter((at) => now - at < CORRECTED_WITHIN_MS);
+  const chosen = objects.filter((object) => recent(object).length < MAX_CORRECTED);
+  for (const object of chosen) turn.corrected.set(keyOf(object), [...recent(object), now]);
+  return remove(turn, resource, chosen);
+};
+
 export const ACTIONS: Readonly<Record<ActionName, Action>> = {
   edit,
   'delete Pods': deletePods,
-  'delete a Service': (turn) => remove(turn, services, turn.random.some(present(turn, services), 1)),
-  'delete the PDB': (turn) => remove(turn, podDisruptionBudgets, present(turn, podDisruptionBudgets)),
+  'delete a Service': (turn) => removeCorrected(turn, services, turn.random.some(present(turn, services), 1)),
+  'delete the PDB': (turn) => removeCorrected(turn, podDisruptionBudgets, present(turn, podDisruptionBudgets)),
   'delete EtcdMembers': (turn) => remove(turn, members, share(turn.random, present(turn, members))),
   'delete a managed Secret': (turn) =>
     remove(

@@ -23,6 +23,7 @@ export function missing(rig: Rig): readonly string[] {
     ...(available?.status === 'True' ? [] : [`Available is ${available?.status}/${available?.reason}`]),
     ...(progressing?.status === 'False' && progressing.reason === 'Reconciled' ? [] : notReconciled(rig)),
     ...(condition('Degraded')?.status === 'False' ? [] : [`Degraded is ${condition('Degraded')?.reason}`]),
+    ...(condition('ManagedObjectsInSync') ? [`not in sync: ${condition('ManagedObjectsInSync')?.message}`] : []),
     ...(current ? [] : ['the conditions are of an earlier generation']),
     ...terminating.map((o) => `${o.kind} ${o.metadata.name} is being deleted`),
   ];

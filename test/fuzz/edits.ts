@@ -10,6 +10,8 @@ export interface PatchStep {
 }
 
 const FIELDS: readonly string[] = Object.keys(clusterSpecSchema.properties ?? {});
+/** An edit of one of these is refused with all others that it is made with. */
+const IMMUTABLE: readonly string[] = ['tls', 'auth', 'bootstrap'];
 
 /**
  * Not every valid spec leaves a cluster that a later spec could help within a minute: with an election timeout of 50 s, etcd
@@ -34,12 +36,17 @@ const LIVEABLE = {
 const MIN_QUOTA = 100_000_000;
 
 /** Of the values, this share is beyond the bounds of its field. */
-const ODD = [0, 0, 0.05, 0.5];
+const ODD = [0, 0, 0, 0, 0.05, 0.5];
+
+/** One to three of them; the number of replicas more often than others, because it moves members. */
+export function fieldsToEdit(random: Random): readonly string[] {
+  const editable = random.int(8) === 0 ? FIELDS : FIELDS.filter((field) => !IMMUTABLE.includes(field));
+  const chosen = random.some(editable, random.between(1, 3));
+  return random.int(3) === 0 ? [...new Set(['replicas', ...chosen])] : chosen;
+}
 
 export function randomEdit(random: Random, present: Readonly<Record<string, unknown>>): readonly PatchStep[] {
-  const chosen = random.some(FIELDS, random.between(1, 3));
-  const fields = random.int(3) === 0 ? [...new Set(['replicas', ...chosen])] : chosen; // the field that moves members
-  return fields.map((field): PatchStep => {
+  return fieldsToEdit(random).map((field): PatchStep => {
     const path = `/spec/${field}`;
     if (present[field] !== undefined && random.int(5) === 0) return { op: 'remove', path };
     const schema = clusterSpecSchema.properties?.[field] ?? {};

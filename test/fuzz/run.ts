@@ -11,7 +11,7 @@ import { Invariants } from '../sweep/invariants.ts';
 import type { Ledger } from '../sweep/ledger.ts';
 import { isTold, quietInTheEnd } from '../sweep/quiet.ts';
 import { Rig } from '../sweep/rig.ts';
-import { ACTIONS, patchSpec, type Round } from './actions.ts';
+import { ACTIONS, type Corrected, patchSpec, type Round } from './actions.ts';
 import { missing } from './converged.ts';
 import { planRound } from './plan.ts';
 import { Random } from './random.ts';
@@ -51,6 +51,7 @@ export class SeedRun {
   readonly #limits: Limits;
   readonly #started = performance.now();
   readonly #lines: string[] = [];
+  readonly #corrected: Corrected = new Map();
   #round: Round = newRound();
   #slowestMs = 0;
 
@@ -110,11 +111,11 @@ export class SeedRun {
     this.#say(`round ${number}`);
     for (const { action, afterMs, seed } of planRound(this.#seed, number, this.#shape, this.#limits)) {
       await pause(afterMs);
-      const turn = { rig: this.#rig, shape: this.#shape, random: new Random(seed), round: this.#round };
-      this.#say(`  ${action}: ${await ACTIONS[action](turn)}`);
+      const own = { random: new Random(seed), round: this.#round, corrected: this.#corrected };
+      this.#say(`  ${action}: ${await ACTIONS[action]({ rig: this.#rig, shape: this.#shape, ...own })}`);
     }
-    const size = this.#rig.cluster?.spec.storage?.size ?? '1Gi';
-    const spec = goodSpec(this.#shape, new Random(this.#seed, number, 1), size);
+    const edited = await this.#rig.world.admin.get(...this.#rig.clusterRef);
+    const spec = goodSpec(this.#shape, new Random(this.#seed, number, 1), edited?.spec.storage?.size ?? '1Gi');
     await patchSpec({ rig: this.#rig }, [{ op: 'replace', path: '/spec', value: spec }]);
     this.#say(
       `  good spec: ${spec.replicas} replicas, ${JSON.stringify({ ...spec, tls: undefined, auth: undefined })}`,

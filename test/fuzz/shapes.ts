@@ -55,7 +55,6 @@ export function goodSpec(seedShape: Shape, random: Random, size: string | number
   return {
     ...specOf({ ...seedShape, replicas }, size),
     ...(random.int(3) === 0 && { deletionPolicy: random.of(['Delete', 'Retain'] as const) ?? 'Delete' }),
-    ...(random.int(3) === 0 && { podDisruptionBudget: { enabled: random.int(2) === 0 } }),
     progressDeadlineSeconds: random.between(300, 600),
   };
 }

@@ -1,17 +1,15 @@
 /** A slice of `./dev test fuzz`, and what its plans rely on. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { randomEdit } from '../fuzz/edits.ts';
+import { fieldsToEdit } from '../fuzz/edits.ts';
 import { Fuzz } from '../fuzz/fuzz.ts';
 import { planRound } from '../fuzz/plan.ts';
 import { Random } from '../fuzz/random.ts';
 import { shapeOf } from '../fuzz/shapes.ts';
 import { clusterSpecSchema } from '../support/builders/spec-arbitrary.ts';
 
-/** Together they have most actions, a plain cluster on volumes and one with mTLS and auth. */
-const SEEDS = [41, 42];
+/** Together they have most actions: five members on volumes, and three in memory with mTLS and auth. */
+const SEEDS = [5, 87];
 const ROUNDS = 2;
-
-const everyField = clusterSpecSchema.properties ?? {};
 
 let fuzz: Fuzz;
 beforeAll(async () => {
@@ -51,12 +49,7 @@ test('members with data in memory are lost only at rest, before anything else ha
   }
 });
 
-test('every field of the spec is edited and removed', () => {
-  const steps = Array.from({ length: 2_000 }, (_, i) => randomEdit(new Random(1, i), everyField)).flat();
-  const fields = (op: string) => [...new Set(steps.filter((step) => step.op === op).map(({ path }) => path))].sort();
-  const paths = Object.keys(everyField)
-    .map((field) => `/spec/${field}`)
-    .sort();
-  expect(fields('add')).toEqual(paths);
-  expect(fields('remove')).toEqual(paths);
+test('every field of the spec is edited', () => {
+  const edited = Array.from({ length: 1_000 }, (_, i) => fieldsToEdit(new Random(1, i))).flat();
+  expect([...new Set(edited)].sort()).toEqual(Object.keys(clusterSpecSchema.properties ?? {}).sort());
 });
