@@ -71,7 +71,7 @@ export const DANGEROUS: readonly Sentence[] = [
   ...of('src/controllers/member/rules/leaving.ts', [
     ['release', 'if', 3, 'true', 'a finalizer is released although etcd still counts the vote'],
   ]),
-  ...of('src/controllers/member/rules/running.ts', [
+  ...of('src/controllers/member/wanted-pod.ts', [
     ['wantedInitialState', 'if', 1, 'false', 'a second, empty cluster is bootstrapped by a seed that had joined'],
   ]),
   ...of('src/runtime/controller.ts', [

@@ -20,10 +20,12 @@ export class ReplacementLedger {
     this.#perHour = perHour;
   }
 
-  rate(now: number): ReplacementRate {
+  /** As `subject` observes it, without its own claims that it has not recorded: nothing was deleted for them, and they are still its own. */
+  rate(now: number, subject?: EtcdCluster): ReplacementRate {
     let clusters = 0;
     for (const [id, at] of this.#claimed) if (now - at >= REPLACEMENT_RATE_MS) this.#claimed.delete(id);
-    const replaced = new Map(this.#claimed);
+    const own = subject && idOf(subject, { member: '' });
+    const replaced = new Map([...this.#claimed].filter(([id]) => own === undefined || !id.startsWith(own)));
     for (const cluster of this.#clusters.all()) {
       clusters++;
       for (const each of recentReplacements(cluster, now)) replaced.set(idOf(cluster, each), Date.parse(each.at));
@@ -39,15 +41,15 @@ export class ReplacementLedger {
    * were reconciled meanwhile. A second attempt for a member needs no further claim.
    */
   claim(cluster: EtcdCluster, latch: Partial<EtcdClusterStatus> | undefined, now: number): boolean {
+    const { used, limit } = this.rate(now);
     const recorded = recentReplacements(cluster, now).map(({ member }) => member);
     const added = (latch?.repair?.recent ?? []).filter(
       (each) => !recorded.includes(each.member) && !this.#claimed.has(idOf(cluster, each)),
     );
-    const { used, limit } = this.rate(now);
     if (added.length > 0 && used + added.length > limit) return false;
     for (const each of added) this.#claimed.set(idOf(cluster, each), now);
     return true;
   }
 }
 
-const idOf = (cluster: EtcdCluster, { member }: Replacement): string => `${keyOf(cluster)}/${member}`;
+const idOf = (cluster: EtcdCluster, { member }: Pick<Replacement, 'member'>): string => `${keyOf(cluster)}/${member}`;

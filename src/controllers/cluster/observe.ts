@@ -93,7 +93,7 @@ export async function observe(
     ...present({ clockAheadMs: ports.clockAheadMs(RETAINED_MS) || undefined }),
     memory,
     ...refusedSince(memory, ports.now()),
-    replacementRate: ports.replacements.rate(ports.now()),
+    replacementRate: ports.replacements.rate(ports.now(), cluster),
     cluster,
     services: { headless, client },
     pdb,

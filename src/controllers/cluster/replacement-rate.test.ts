@@ -76,7 +76,7 @@ test.each([EVIDENCE.dataInvalid, EVIDENCE.volumeFull, EVIDENCE.crashLooping, EVI
       status: 'True',
       reason: 'ReplacementRateLimited',
       message: expect.stringContaining(
-        'replaced 10 members of all clusters in the last hour, and the limit is 10: so many failures mostly have one cause, and their volumes may be intact. The next one is possible at 2026-01-01T12:30:00Z.',
+        'replaced 10 members of all clusters in the last hour, and the limit is 10: failures in many clusters at once mostly have one cause, and the volumes may be intact. The next one is possible at 2026-01-01T12:30:00Z.',
       ),
     });
     expect(findCondition(status.conditions, 'Progressing')).toMatchObject({
@@ -168,7 +168,7 @@ async function anOperator({ server, kinds }: Awaited<ReturnType<typeof aFleet>>,
       const evidence = kinds[Number(namespace.slice(3))] ?? '';
       const object = stores.members.get(`${namespace}/${name(1)}`);
       await Promise.resolve(); // as requests to etcd: all clusters are observed before the first one acts
-      const replacementRate = replacements.rate(now());
+      const replacementRate = replacements.rate(now(), cluster);
       if (!cluster || !object) return cluster && { ...world([up, up, up]), now: now(), cluster, replacementRate };
       const o = world([{ down: true, evidence }, up, up]);
       const { uid, resourceVersion } = object.metadata;
@@ -265,10 +265,12 @@ test('what was claimed counts before the cache has it, and also when its cluster
     1,
   ]);
   expect([ledger.claim(b, latch(10), NOW + 10), ledger.claim(c, latch(20), NOW + 20)]).toEqual([true, false]);
+  expect(ledger.rate(NOW + 30, a).used, 'a was not recorded, and may try again').toBe(1);
   all.splice(0, 2);
   expect(ledger.rate(NOW + 30)).toEqual({ used: 2, limit: 2, nextAt: NOW + HOUR });
   expect(ledger.claim(c, undefined, NOW + 30)).toBe(true);
   expect([ledger.claim(c, latch(HOUR), NOW + HOUR), ledger.rate(NOW + HOUR).used]).toEqual([true, 2]);
+  expect(ledger.claim(a, latch(HOUR), NOW + HOUR), 'its claim of an hour ago is over').toBe(false);
 });
 
 test('members with nothing to discard are replaced beyond the limit', async () => {

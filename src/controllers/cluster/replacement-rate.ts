@@ -62,5 +62,5 @@ export function rateLimitedBy(o: Observed, m: MemberView): string | undefined {
   const isRecorded = recentReplacements(o.cluster, o.now).some(({ member }) => member === nameOf(m));
   if (!rate || rate.used < rate.limit || isRecorded || !discardsOnJudgement(o, m)) return undefined;
   const next = rate.limit === 0 ? '' : ` The next one is possible at ${iso(rate.nextAt)}.`;
-  return `the operator has replaced ${rate.used} members of all clusters in the last hour, and the limit is ${rate.limit}: so many failures mostly have one cause, and their volumes may be intact.${next} Find the cause; to replace this member anyway, delete EtcdMember ${nameOf(m)}`;
+  return `the operator has replaced ${rate.used} members of all clusters in the last hour, and the limit is ${rate.limit}: failures in many clusters at once mostly have one cause, and the volumes may be intact.${next} Find the cause; to replace this member anyway, delete EtcdMember ${nameOf(m)}`;
 }

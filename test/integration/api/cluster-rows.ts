@@ -63,6 +63,8 @@ export const specs: readonly Row[] = [
   ['an unknown field', { podTemplate: {} }, 'unknown field "spec.podTemplate"'],
   ['no PodDisruptionBudget', { podDisruptionBudget: { enabled: false } }],
   ['no quarantine of volumes', { volumeQuarantine: { enabled: false } }],
+  ['a suspended cluster', { suspend: true }],
+  ['a suspension that is neither true nor false', { suspend: 'yes' }, 'spec.suspend'],
 
   ['authentication off by an empty object', { auth: {} }],
   ['authentication off', { auth: { enabled: false } }],
