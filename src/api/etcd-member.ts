@@ -5,7 +5,7 @@ import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import { type Kind, namesOf } from './crd.ts';
 import type { Accepted, CustomObject } from './meta.ts';
-import { etcdMembers } from './names.ts';
+import { CLUSTER_LABEL, etcdMembers } from './names.ts';
 import { optionalFlag, optionalInt32, optionalObject, optionalReference, optionalText } from './optional.ts';
 import { DeletionPolicySchema, StorageTargetSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
@@ -109,6 +109,9 @@ export const EVIDENCE = {
 /** No failure evidence: etcd cannot access its data directory, whose data may be intact. */
 export const STORAGE_ERROR = 'StorageError';
 /** No failure evidence: etcd found at its start that its data differs from that of a peer, and either may be corrupt. */
+/** The members of a cluster in a cache. By the spec: labels can be stripped, and a member that is not found counts as removed. */
+export const byClusterName = { name: CLUSTER_LABEL, of: ({ spec }: EtcdMember): string => spec.clusterName } as const;
+
 export const DATA_INCONSISTENT = 'DataInconsistent';
 export type EvidenceReason = (typeof EVIDENCE)[keyof typeof EVIDENCE];
 /** With these, the data is lost: the volume does not exist any more. */

@@ -1,5 +1,6 @@
 /** The caches: one row per kind. */
 import type { SecretCacheOptions } from '../access/secret-cache.ts';
+import { byClusterName } from '../api/etcd-member.ts';
 import { byCluster } from '../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, JOB_NAME_LABEL, MANAGED_SELECTOR, SCHEDULE_LABEL } from '../api/names.ts';
 import { clusterResource } from '../controllers/cluster/controller.ts';
@@ -76,7 +77,7 @@ export function startStores(client: Client, process: Process) {
   };
   const stores = {
     clusters: cached(new Store(clusterResource, namespaces)),
-    members: cached(new Store(memberResource, namespaces, [CLUSTER_LABEL])),
+    members: cached(new Store(memberResource, namespaces, [byClusterName])),
     snapshots: optional(new Store(snapshotResource, namespaces, [SCHEDULE_LABEL])),
     schedules: optional(new Store(scheduleResource, namespaces, [byCluster])),
     defrags: optional(new Store(defragResource, namespaces)),

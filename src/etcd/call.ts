@@ -33,6 +33,8 @@ export interface Ask {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   readonly access?: Access;
+  /** Asked when the request leaves: dialling and authentication may take seconds. */
+  readonly mayLeave?: () => boolean;
 }
 
 export interface CallReport {
@@ -147,7 +149,10 @@ export class Caller {
       if (leftMs <= 0) throw new EtcdFailure(late(ask.timeoutMs));
       taken = this.#take(ask);
       const transport = taken.session[size];
-      const { message } = await transport.unary(method, ask.signal, Math.ceil(leftMs), headersOf(token), request);
+      const { signal, mayLeave } = ask;
+      const headers = headersOf(token);
+      const ms = Math.ceil(leftMs);
+      const { message } = await transport.unary(method, signal, ms, headers, request, undefined, mayLeave);
       checkCluster(ask, message as WithHeader);
       return { ok: true, value: read(message) };
     } catch (error) {

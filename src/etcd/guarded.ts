@@ -1,6 +1,7 @@
 /**
  * The etcd client with changes only while this process holds the Lease: a process that was suspended has a stale view.
  */
+import type { Ask } from './call.ts';
 import type { Etcd } from './client.ts';
 import type { Result } from './errors.ts';
 
@@ -18,14 +19,15 @@ const CHANGES: Readonly<Record<string, readonly string[]>> = {
 
 type Call = (...args: readonly unknown[]) => unknown;
 
-/** The Lease is checked when a call is sent, not when a caller gets the port. */
+/** The Lease is checked when a call is made, and again when its request leaves: that may be seconds later, and exactly when the Lease expires. */
 export function guarded(etcd: Etcd, mayChange: () => boolean): Etcd {
   const only = (port: object, changes: readonly string[]): object =>
     new Proxy(port, {
       get: (target, name) => {
         const call = Reflect.get(target, name) as Call;
         if (!changes.includes(String(name))) return call;
-        return (...args: readonly unknown[]) => (mayChange() ? call.call(target, ...args) : Promise.resolve(REFUSED));
+        return (ask: Ask, ...args: readonly unknown[]) =>
+          mayChange() ? call.call(target, { ...ask, mayLeave: mayChange }, ...args) : Promise.resolve(REFUSED);
       },
     });
   return new Proxy(etcd, {

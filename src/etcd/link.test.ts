@@ -3,7 +3,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { setImmediate as turn } from 'node:timers/promises';
 import { ConnectError } from '@connectrpc/connect';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { Cluster } from '../gen/etcd/cluster_pb.ts';
 import { Link, type Timing } from './link.ts';
+import { unary } from './unary.ts';
 
 const TIMING: Timing = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000, idleMs: 60_000 };
 
@@ -16,10 +18,12 @@ const listening = async (server: Server): Promise<number> => {
 /** Responds to every call. Its connections can be made as unresponsive as those of a machine that lost power. */
 async function aMember() {
   const sessions = new Set<http2.ServerHttp2Session>();
+  let bodies = 0;
   const h2 = http2.createServer();
   h2.on('session', (session) => sessions.add(session.on('error', () => {})));
   h2.on('stream', (stream: http2.ServerHttp2Stream) => {
     stream.on('error', () => {});
+    stream.once('data', () => bodies++);
     stream.respond({ ':status': 200 }, { endStream: true });
   });
   const port = await listening(h2);
@@ -38,6 +42,7 @@ async function aMember() {
   return {
     endpoint,
     opened: () => wires.length / 2,
+    bodies: () => bodies,
     silence: () => {
       for (const wire of wires) wire.unpipe().pause();
     },
@@ -74,6 +79,25 @@ test('concurrent and later calls share a connection', async () => {
   expect(await Promise.all([call(), call(), call()])).toEqual(['answered', 'answered', 'answered']);
   expect(await call()).toBe('answered');
   expect([opened(), link.state()]).toEqual([1, 'open']);
+});
+
+test('a request whose Lease was lost while its connection was made is not sent', async () => {
+  const { endpoint, bodies } = await aMember();
+  const { link } = aLink(endpoint);
+  const sent = (mayLeave: () => boolean): Promise<string> =>
+    unary(
+      link,
+      Cluster.method.memberRemove,
+      undefined,
+      2_000,
+      undefined,
+      { ID: 1n },
+      { maxBytes: 1_000, mayLeave },
+    ).then(() => 'answered', said);
+  expect(await sent(() => link.state() !== 'open')).toBe('not sent: the caller may not send it any more');
+  expect(bodies()).toBe(0);
+  await sent(() => true);
+  expect(bodies()).toBe(1);
 });
 
 test('closing fails the calls in flight, at whatever moment, and the next call connects again', async () => {

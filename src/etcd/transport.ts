@@ -41,6 +41,10 @@ export interface Asking {
     timeoutMs: number,
     headers: Headers | undefined,
     request: MessageInitShape<I>,
+    /** Of connect's own transports. */
+    context?: undefined,
+    /** Asked when the connection is there and the request leaves. */
+    mayLeave?: () => boolean,
   ): Promise<{ readonly message: MessageShape<O> }>;
 }
 
@@ -59,7 +63,10 @@ export function openSession(target: Target, timing: Timing = TIMING): Session {
   const { endpoint } = target;
   const settings = { initialWindowSize: WINDOW_BYTES, enablePush: false };
   const link = new Link(endpoint, { settings, ...tlsOptions(target) }, timing);
-  const asking = (maxBytes: number): Asking => ({ unary: (...call) => unary(link, ...call, maxBytes) });
+  const asking = (maxBytes: number): Asking => ({
+    unary: (method, signal, timeoutMs, headers, request, _context, mayLeave) =>
+      unary(link, method, signal, timeoutMs, headers, request, { maxBytes, mayLeave }),
+  });
   let streams: Transport | undefined; // few sessions ever need one
   // Compressed responses are not accepted: a small one could unpack to more than the limit.
   const streaming = (): Transport =>

@@ -23,7 +23,7 @@ export async function unary<I extends DescMessage, O extends DescMessage>(
   timeoutMs: number,
   headers: Headers | undefined,
   request: MessageInitShape<I>,
-  maxBytes: number,
+  { maxBytes, mayLeave = () => true }: { readonly maxBytes: number; readonly mayLeave?: (() => boolean) | undefined },
 ): Promise<{ readonly message: MessageShape<O> }> {
   const path = `/${method.parent.typeName}/${method.name}`;
   const body = enveloped(toBinary(method.input, create(method.input, request)));
@@ -33,7 +33,8 @@ export async function unary<I extends DescMessage, O extends DescMessage>(
   if (signal?.aborted) giveUp();
   signal?.addEventListener('abort', giveUp, { once: true });
   try {
-    exchange.begin(path, { ...HEADERS, 'grpc-timeout': `${timeoutMs}m`, ...Object.fromEntries(headers ?? []) }, body);
+    const sent = { ...HEADERS, 'grpc-timeout': `${timeoutMs}m`, ...Object.fromEntries(headers ?? []) };
+    exchange.begin(path, sent, body, mayLeave);
     return { message: read(method.output, await exchange.answer) };
   } finally {
     clearTimeout(late);
@@ -74,10 +75,12 @@ class Exchange {
     this.#stream?.close(constants.NGHTTP2_CANCEL);
   }
 
-  begin(path: string, headers: Readonly<Record<string, string>>, body: Buffer): void {
+  /** etcd executes nothing before the body arrives. */
+  begin(path: string, headers: Readonly<Record<string, string>>, body: Buffer, mayLeave: () => boolean): void {
     if (this.#stopped) return;
     this.#link.request('POST', path, headers, NOT_THE_END).then((stream) => {
       this.#follow(stream);
+      if (!mayLeave()) this.stop(new ConnectError('not sent: the caller may not send it any more', Code.Canceled));
       if (this.#stopped) return stream.close(constants.NGHTTP2_CANCEL);
       stream.end(body);
     }, this.#reject);

@@ -22,6 +22,24 @@ test.each([
   expect(decideLease('me', { lease, unchangedMs })).toBe(move);
 });
 
+test.each([
+  ['another replica held it, which may still act', 'other', 15_000, 'wait'],
+  ['its holder would have stopped by now', 'other', 15_001, 'create'],
+  ['this process holds it', 'me', 0, 'create'],
+  ['its holder had released it', '', 0, 'create'],
+] as const)('when it was deleted and %s', (_name, lastHolder, unchangedMs, move) => {
+  expect(decideLease('me', { lease: undefined, unchangedMs, lastHolder })).toBe(move);
+});
+
+test('a standby that finds the Lease deleted waits for a lease duration', async () => {
+  const { lease, time, steal, remove } = aLeadership();
+  steal();
+  const acquired = lease.acquire(never);
+  remove();
+  await acquired;
+  expect(time.monotonic - 1_000).toBeGreaterThan(15_000);
+});
+
 /** A Lease in memory, and two clocks that move only when the test moves them. */
 function aLeadership() {
   let stored: Lease | undefined;
@@ -56,10 +74,13 @@ function aLeadership() {
   const steal = (): void => {
     stored = { ...held('other'), metadata: { resourceVersion: String(++version) } };
   };
+  const remove = (): void => {
+    stored = undefined;
+  };
   const breakServer = (): void => {
     broken = true;
   };
-  return { lease, time, steal, breakServer, holder: () => stored?.spec?.holderIdentity };
+  return { lease, time, steal, remove, breakServer, holder: () => stored?.spec?.holderIdentity };
 }
 const never = new AbortController().signal;
 

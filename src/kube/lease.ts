@@ -5,8 +5,9 @@
  * Guarantees: `held` is false 5 s before another replica may take the Lease, also in a process that was stopped and on a machine
  * that was suspended; each write asks it at the moment when it is sent (`Fence`).
  * Assumptions: clocks run at about the same speed; their times may differ.
- * Caveats: a request that is on its way may arrive up to 5 s later. A Lease that a person deletes is created by another replica
- * at once, while the holder renews its own for up to 2 s: preconditions of the steps prevent harm.
+ * Caveats: a request that is on its way may arrive up to 5 s later. A Lease that a user deletes is created again by its holder; a
+ * replica that has observed a holder waits for a lease duration, one that has just started does not: preconditions of the steps
+ * prevent harm.
  */
 import type { Lease, LeaseSpec } from '../gen/kube.ts';
 import { microTime } from '../lib/time.ts';
@@ -24,11 +25,16 @@ export const RETRY_MS = 2_000;
 export interface Sighting {
   readonly lease: Lease | undefined;
   readonly unchangedMs: number;
+  /** The last holder that was observed: it may not know yet that the Lease was deleted. */
+  readonly lastHolder?: string | undefined;
 }
 export type LeaseMove = 'create' | 'take' | 'renew' | 'wait';
 
-export function decideLease(identity: string, { lease, unchangedMs }: Sighting): LeaseMove {
-  if (!lease) return 'create';
+export function decideLease(identity: string, { lease, unchangedMs, lastHolder = '' }: Sighting): LeaseMove {
+  if (!lease) {
+    const mayBeHeld = lastHolder !== '' && lastHolder !== identity;
+    return mayBeHeld && unchangedMs <= LEASE_SECONDS * 1000 ? 'wait' : 'create';
+  }
   const holder = lease.spec?.holderIdentity ?? '';
   if (holder === identity) return 'renew';
   const expired = unchangedMs > (lease.spec?.leaseDurationSeconds ?? LEASE_SECONDS) * 1000;
@@ -57,6 +63,7 @@ export class Leadership implements Fence {
   readonly #options: LeadershipOptions;
   #renewedAt: Moment | undefined;
   #seen: { readonly version: string; readonly at: number } | undefined;
+  #lastHolder: string | undefined;
 
   constructor(options: LeadershipOptions) {
     this.#options = options;
@@ -121,13 +128,16 @@ export class Leadership implements Fence {
       const lease = await client.get(leases, ref, limit);
       const version = lease?.metadata.resourceVersion ?? '';
       if (this.#seen?.version !== version) this.#seen = { version, at: started.monotonic };
-      const move = decideLease(identity, { lease, unchangedMs: started.monotonic - this.#seen.at });
+      this.#lastHolder = lease ? lease.spec?.holderIdentity : this.#lastHolder;
+      const unchangedMs = started.monotonic - this.#seen.at;
+      const move = decideLease(identity, { lease, unchangedMs, lastHolder: this.#lastHolder });
       if (move === 'wait') {
         this.#renewedAt = undefined; // another replica holds the Lease, whatever was recorded here
         return;
       }
       const spec = this.#claim(lease, move);
-      await (lease ? this.#write(lease, spec) : this.#create(spec));
+      await (lease ? this.#write(lease, spec, limit) : this.#create(spec, limit));
+      this.#lastHolder = identity;
       this.#renewedAt = started;
     } catch (error) {
       if (!isConflict(error) && !signal.aborted) onError(error);
@@ -145,14 +155,16 @@ export class Leadership implements Fence {
     };
   }
 
-  #create(spec: LeaseSpec): Promise<Lease> {
+  #create(spec: LeaseSpec, signal: AbortSignal): Promise<Lease> {
     const { client, ref } = this.#options;
     const metadata = { name: ref.name, namespace: ref.namespace };
-    return client.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
+    return client.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, signal);
   }
 
-  #write(lease: Lease, spec: LeaseSpec): Promise<Lease> {
+  /** With a signal: a request that hangs must not keep the holder from its next attempt. */
+  #write(lease: Lease, spec: LeaseSpec, signal?: AbortSignal): Promise<Lease> {
     const { resourceVersion } = lease.metadata;
-    return this.#options.client.patch(leases, this.#options.ref, { metadata: { resourceVersion }, spec });
+    const body = { metadata: { resourceVersion }, spec };
+    return this.#options.client.patch(leases, this.#options.ref, body, signal ? { signal } : {});
   }
 }

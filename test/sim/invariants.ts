@@ -2,13 +2,10 @@
  * What must never happen, whatever the faults. Each is a function that returns a sentence when it is violated. Faults may
  * break a cluster; an invariant is about what the operator did or reported.
  */
-import { EVIDENCE } from '../../src/api/etcd-member.ts';
-import { CLUSTER_LABEL, MEMBER_UID_ANNOTATION, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
-import { findCondition } from '../../src/domain/conditions.ts';
+import { ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import { hexId } from '../../src/etcd/ids.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import {
   authConditionIsTrue,
   authStaysOn,
@@ -19,6 +16,7 @@ import {
   peersTrustEachOther,
   rootPasswordIsKnown,
 } from './credential-invariants.ts';
+import { intactDataIsKept, nodesHaveTheirGrace, replacedVolumesAreKept } from './evidence-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
 import { blockedEditsAreNotApplied, foreignIsLeftAlone, successorsCouldRun } from './object-invariants.ts';
 import {
@@ -29,9 +27,16 @@ import {
   reconciledIsTrue,
 } from './status-invariants.ts';
 import {
-  canServe,
+  keepsTerminatingPvcs,
+  lastCopyIsKept,
+  noVolumeOfAMember,
+  oneIdPerVolume,
+  retainedVolumesAreKept,
+} from './volume-invariants.ts';
+import {
   groupOf,
   hasQuorum,
+  isClusterDeleted,
   isDeleting,
   isReachable,
   membersOf,
@@ -40,7 +45,6 @@ import {
   volumeOf,
 } from './world/facts.ts';
 import type { History } from './world/history.ts';
-import { FLAGS } from './world/operator.ts';
 import type { MembershipCall, Write } from './world/operator-ports.ts';
 import type { World } from './world/world.ts';
 
@@ -74,7 +78,6 @@ export type Always = (scene: Scene) => Broken;
 export type OnWrite = (scene: Scene, write: Write, result?: KubeObject) => Broken;
 export type OnChange = (scene: Scene, call: MembershipCall, answer?: Result<unknown>) => Broken;
 
-const isBeingDeleted = ({ world }: Scene): boolean => !world.cluster || isDeleting(world.cluster);
 const isPausing = ({ world }: Scene): boolean =>
   world.cluster?.spec.replicas === 0 || world.cluster?.status?.observed?.replicas === 0;
 
@@ -139,7 +142,12 @@ export const quorumAfterChange: OnChange = ({ world, history }, call, answer) =>
 /** I4: the operator deletes no Pod that the quorum needs, unless the quorum was lost before. */
 export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) => {
   const { world } = scene;
-  if ((verb !== 'delete' && verb !== 'evict') || resource.kind !== 'Pod' || isBeingDeleted(scene) || isPausing(scene))
+  if (
+    (verb !== 'delete' && verb !== 'evict') ||
+    resource.kind !== 'Pod' ||
+    isClusterDeleted(scene.world) ||
+    isPausing(scene)
+  )
     return undefined;
   const group = groupOf(world);
   const run = [...world.kubelet.runs.values()].find(({ name }) => name === ref.name);
@@ -159,28 +167,14 @@ export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) 
 /** A Pod whose memory holds the only copy of a voter's data is not deleted for a restart: it would come back empty. */
 export const keepsDataInMemory: OnWrite = (scene, { verb, resource, ref }) => {
   const { world } = scene;
-  if (verb !== 'delete' || resource.kind !== 'Pod' || isBeingDeleted(scene) || isPausing(scene)) return undefined;
+  if (verb !== 'delete' || resource.kind !== 'Pod' || isClusterDeleted(scene.world) || isPausing(scene))
+    return undefined;
   const run = [...world.kubelet.runs.values()].find(({ name }) => name === ref.name);
   const id = run?.volume.claim === undefined ? run?.process?.disk?.id : undefined;
   const group = groupOf(world);
   return id !== undefined && group && isReachable(world, group, id) && group.members.get(id)?.isLearner === false
     ? `Pod ${ref.name} is deleted with the data in its memory`
     : undefined;
-};
-
-/** A PVC that is being deleted exists as long as its Pod: the operator deletes no such Pod while etcd counts on the data of its voter. */
-export const keepsTerminatingPvcs: OnWrite = (scene, { verb, resource, ref }) => {
-  const { world } = scene;
-  if (verb !== 'delete' || resource.kind !== 'Pod' || isBeingDeleted(scene)) return undefined;
-  const pod = world.ground.find(pods, ref.name);
-  const claim = pod && !isDeleting(pod) ? world.volumes.claimOf(pod) : undefined;
-  if (!claim || !isDeleting(claim)) return undefined;
-  // The operator may not have seen the deletion of the PVC yet.
-  const isSeen =
-    world.ground.timeline.date - Date.parse(claim.metadata.deletionTimestamp ?? '') > scene.history.windowMs;
-  const id = world.volumes.of(claim.metadata.uid)?.disk?.id;
-  const isVoter = id !== undefined && groupOf(world)?.members.get(id)?.isLearner === false;
-  return isSeen && isVoter ? `Pod ${ref.name} is deleted, and with it the PVC and the data of a voter` : undefined;
 };
 
 /** One disruption at a time: no voter is removed while another one is not serving, unless it is the one that is removed. */
@@ -200,7 +194,7 @@ export const oneDisruption: OnChange = ({ world, history }, call) => {
 export const sparedWhenDeleted: OnWrite = (scene, { verb, resource, ref }) => {
   const { world, history } = scene;
   const group = groupOf(world);
-  if (verb !== 'delete' || resource.kind !== 'EtcdMember' || !group || isBeingDeleted(scene)) return undefined;
+  if (verb !== 'delete' || resource.kind !== 'EtcdMember' || !group || isClusterDeleted(scene.world)) return undefined;
   if (scene.servedAt === undefined) return undefined;
   const member = voters(group).find(({ name }) => name === ref.name);
   if (!member) return undefined;
@@ -209,57 +203,6 @@ export const sparedWhenDeleted: OnWrite = (scene, { verb, resource, ref }) => {
   return alive >= quorum(rest.length) && alive > 0
     ? undefined
     : `EtcdMember ${ref.name} is deleted while ${alive} of the other ${rest.length} voters serve`;
-};
-
-/** Failure evidence can be wrong: no member is replaced for what its etcd logged about its data while that data would start. */
-const JUDGED: readonly string[] = [EVIDENCE.dataInvalid, EVIDENCE.volumeFull, EVIDENCE.crashLooping];
-const DISPROVABLE: readonly string[] = [...JUDGED, EVIDENCE.dataLost, EVIDENCE.volumeLost];
-export const intactDataIsKept: OnWrite = ({ world, usurpedUntil }, { verb, resource, ref }) => {
-  if (verb !== 'delete' || resource.kind !== 'EtcdMember' || usurpedUntil > world.ground.timeline.now) return undefined;
-  const member = membersOf(world).find(({ metadata }) => metadata.name === ref.name);
-  const reason = findCondition(member?.status?.conditions, 'Ready')?.reason ?? '';
-  const group = groupOf(world);
-  const volume = world.volumes.all.find(({ claim, destroyed }) => claim === volumeClaimName(ref.name) && !destroyed);
-  if (!DISPROVABLE.includes(reason) || !group || !volume?.disk || !canServe(world, volume)) return undefined;
-  return group.members.has(volume.disk.id)
-    ? `EtcdMember ${ref.name} (${reason}) is deleted, and its data is in order`
-    : undefined;
-};
-
-/** A node may come back: no member is replaced before its node was NotReady for as long as promised, whatever clocks say. */
-export const nodesHaveTheirGrace: OnWrite = ({ world }, { verb, resource, ref }) => {
-  if (verb !== 'delete' || resource.kind !== 'EtcdMember') return undefined;
-  const member = membersOf(world).find(({ metadata }) => metadata.name === ref.name);
-  if (findCondition(member?.status?.conditions, 'Ready')?.reason !== EVIDENCE.nodeLost) return undefined;
-  const volume = world.volumes.all.find(({ claim, destroyed }) => claim === volumeClaimName(ref.name) && !destroyed);
-  const name = world.ground.find(pods, ref.name)?.spec?.nodeName ?? volume?.node;
-  const node = world.nodes.get(name);
-  const since = world.nodes.notReadySince(name);
-  if (!node || node.state === 'gone' || node.outOfService || since === undefined) return undefined;
-  const seconds = Math.ceil((world.ground.timeline.date - since) / 1_000);
-  return seconds >= FLAGS.nodeLostAfterSeconds
-    ? undefined
-    : `EtcdMember ${ref.name} is deleted after its node was NotReady for ${seconds} s`;
-};
-
-/** The volume of a member that was replaced on a judgement is kept for a day. */
-const DAY_MS = 24 * 60 * 60_000;
-export const replacedVolumesAreKept: OnWrite = (scene, { verb, resource, ref }) => {
-  const { world, replaced } = scene;
-  if (verb !== 'delete' || isBeingDeleted(scene)) return undefined;
-  const { now } = world.ground.timeline;
-  if (resource.kind === 'PersistentVolumeClaim') {
-    const since = replaced.get(world.ground.find(persistentVolumeClaims, ref.name)?.metadata.uid ?? '');
-    return since !== undefined && now - since < DAY_MS
-      ? `PVC ${ref.name} is deleted ${now - since} ms after its member was replaced`
-      : undefined;
-  }
-  const member = resource.kind === 'EtcdMember' && membersOf(world).find(({ metadata }) => metadata.name === ref.name);
-  const pvc = world.ground.find(persistentVolumeClaims, volumeClaimName(ref.name));
-  const isCached = pvc?.metadata.labels?.[CLUSTER_LABEL] !== undefined; // without its labels, the operator cannot quarantine it
-  const reason = (member && findCondition(member.status?.conditions, 'Ready')?.reason) || '';
-  if (isCached && scene.servedAt !== undefined && JUDGED.includes(reason)) replaced.set(pvc.metadata.uid ?? '', now);
-  return undefined;
 };
 
 /** A member list that is not linearizable may be long outdated: nothing is decided by it. */
@@ -280,71 +223,6 @@ export const goneStaysGone: OnWrite = ({ world, remade }, { verb, resource, body
   return times > MADE_UNAWARES ? `${what}, a deleted cluster, is created ${times} times` : undefined;
 };
 
-/** I5: a data directory is never used under another member id. */
-export const oneIdPerVolume: Always = ({ world }) => {
-  const ids = idsOf(world);
-  for (const { uid, disk } of world.volumes.all) {
-    if (!disk) continue;
-    const known = ids.get(uid);
-    if (known !== undefined && known !== disk.id)
-      return `volume ${uid} was member ${hexId(known)} and is ${hexId(disk.id)}`;
-    ids.set(uid, disk.id);
-  }
-  return undefined;
-};
-const remembered = new WeakMap<World, Map<string, bigint>>();
-const idsOf = (world: World): Map<string, bigint> => {
-  const ids = remembered.get(world) ?? new Map<string, bigint>();
-  remembered.set(world, ids);
-  return ids;
-};
-
-/** A user deleted its member while another one ran with --force-new-cluster, which is believed when no other one responds. */
-const isUsurpers = ({ world, history, usurpedUntil, deletedByPerson }: Scene, { metadata }: KubeObject): boolean =>
-  usurpedUntil > world.ground.timeline.now &&
-  history.lately(({ quorum: so, led }) => !so || !led) &&
-  deletedByPerson.has(metadata.annotations?.[MEMBER_UID_ANNOTATION] ?? '');
-
-/** I6: no volume of a listed member is deleted, unless the cluster is being deleted or a user deleted the volume. */
-export const noVolumeOfAMember: Always = (scene) => {
-  const { world } = scene;
-  const group = groupOf(world);
-  // Before clients could reach it, the cluster held no data of theirs.
-  if (!group || isBeingDeleted(scene) || scene.servedAt === undefined) return undefined;
-  for (const claim of world.ground.api.peek(persistentVolumeClaims)) {
-    const { uid = '', name = '' } = claim.metadata;
-    if (!isDeleting(claim) || scene.deletedByPerson.has(uid)) continue;
-    if (isUsurpers(scene, claim)) {
-      scene.deletedByPerson.add(uid);
-      continue;
-    }
-    const id = world.volumes.of(uid)?.disk?.id;
-    if (id !== undefined && group.members.has(id)) return `PVC ${name} is deleted, and etcd still counts its member`;
-  }
-  return undefined;
-};
-
-/** The operator deletes no PVC with the last copy of the data, unless a user deletes the cluster. */
-export const lastCopyIsKept: OnWrite = (scene, { verb, resource, ref }) => {
-  const { world } = scene;
-  if (verb !== 'delete' || resource.kind !== 'PersistentVolumeClaim' || isBeingDeleted(scene)) return undefined;
-  const group = groupOf(world);
-  const disk = world.volumes.of(world.ground.find(persistentVolumeClaims, ref.name)?.metadata.uid)?.disk;
-  if (!group || disk?.group !== group || scene.servedAt === undefined) return undefined;
-  const others = voters(group).filter(({ id }) => id !== disk.id && volumeOf(world, group, id) !== undefined);
-  return others.length > 0 ? undefined : `PVC ${ref.name} is deleted, which has the last copy of the data`;
-};
-
-/** With `deletionPolicy: Retain` no volume with data is deleted, unless a user deletes it. */
-export const retainedVolumesAreKept: Always = ({ world, retains, servedAt, deletedByPerson }) => {
-  if (!retains || servedAt === undefined) return undefined;
-  const group = groupOf(world); // not the volume of a seed that never became the cluster
-  const deleted = world.volumes.deleted.find(
-    (volume) => volume.at > servedAt && volume.group === group && !deletedByPerson.has(volume.uid),
-  );
-  return deleted === undefined ? undefined : `PVC ${deleted.uid} is deleted in spite of deletionPolicy: Retain`;
-};
-
 /** Never the last good copy: the operator removes no member when no other voter has the data. */
 export const notTheLastCopy: OnChange = ({ world }, call, answer) => {
   const group = groupOf(world);
@@ -355,7 +233,7 @@ export const notTheLastCopy: OnChange = ({ world }, call, answer) => {
 
 /** I8: acknowledged writes survive, as long as faults destroyed fewer than a quorum of the disks. */
 export const acknowledgedWritesSurvive: Always = (scene) => {
-  if (scene.dataExcused || isBeingDeleted(scene)) return undefined;
+  if (scene.dataExcused || isClusterDeleted(scene.world)) return undefined;
   const group = groupOf(scene.world);
   if (group?.leader === undefined) return undefined;
   const last = scene.world.writer.acknowledged.at(-1);

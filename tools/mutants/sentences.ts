@@ -102,7 +102,7 @@ export const SENTENCES: readonly Sentence[] = [
     ['bootstrap', '??', 3, 'right', 'a crash changes the token, and bootstraps another etcd cluster'],
   ]),
   ...of('src/controllers/cluster/observed.ts', [
-    ['seedNumber', 'max()', 1, '1', 'the name of a rebuilt seed is that of the old one, whose PVC may still exist'],
+    ['seedNumber', 'max()', 1, '1', 'a rebuilt seed waits for the name of the old one'],
   ]),
   ...of('src/controllers/cluster/rules/running.ts', [
     ['leftMs', '??', 1, 'right', 'the PVC of a removed member is deleted at once, because the PVC itself is old'],

@@ -4,7 +4,7 @@ import { CLUSTER_UID } from '../../../test/support/builders/builders.ts';
 import { awaited, down, type Is, lost, name, unreachable, up, world } from '../../../test/support/builders/members.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import type { OwnerReference } from '../../api/meta.ts';
-import { etcdClusters } from '../../api/names.ts';
+import { CLUSTER_LABEL, etcdClusters } from '../../api/names.ts';
 import { ownedBy } from '../../domain/ownership.ts';
 import { decide } from './decide.ts';
 import type { Gathered, MemberView } from './observed.ts';
@@ -89,6 +89,17 @@ test('foreign owner references are kept, and the patch fails when the EtcdMember
     },
   ]);
   expect(notices.map(({ reason }) => reason)).toContain('MembersAdopted');
+});
+
+test('the cluster label of an EtcdMember is put back', () => {
+  const o = world([up, up, up]);
+  const [first, ...others] = o.members;
+  if (!first) throw new Error('there are three');
+  const { labels: _, ...metadata } = first.object.metadata;
+  const { upkeep } = decide({ ...o, members: [{ ...first, object: { ...first.object, metadata } }, ...others] });
+  expect(upkeep?.flatMap(({ steps }) => steps)).toMatchObject([
+    { do: 'patch', to: { name: name(1) }, fields: { metadata: { labels: { [CLUSTER_LABEL]: 'db' } } } },
+  ]);
 });
 
 test('a healthy cluster of adopted members is Available', () => {

@@ -3,7 +3,6 @@ import {
   aCluster,
   aMember,
   CLUSTER_ID,
-  CLUSTER_UID,
   condition,
   FORMED,
   LATCHED,
@@ -19,7 +18,7 @@ import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
-import { memberName, PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
+import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
 import type { Holding } from '../../domain/ownership.ts';
 import type { Service } from '../../gen/kube.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
@@ -116,15 +115,6 @@ const running = (seconds: number): MemberView => {
     pod: { ...podWith(false), runningSince: since },
   };
 };
-const leaving = { members: [member({}, { deleting: true })], seed: absent };
-/** A seed whose Pod name another object has. */
-const conflicting = (seconds: number): MemberView => {
-  const object = aMember({ status: { conditions: [condition('Ready', 'False', 'NameConflict')] } });
-  const creationTimestamp = new Date(NOW - seconds * 1000).toISOString();
-  return { object: { ...object, metadata: { ...object.metadata, creationTimestamp } }, pod: absent };
-};
-/** The number of the next seed is recorded. */
-const SUPERSEDED = { ...LATCHED, membersNamed: 2 };
 const onceRepaired = { repair: { count: 1, last: '2026-01-01T11:58:00Z', generation: 1 } };
 const otherMember: MemberView = {
   ...readyMember,
@@ -187,31 +177,6 @@ describe('the rule that decides', () => {
       'waitForSeed',
       [],
     ],
-    [
-      'the previous seed is deleted, and its Pod may be stuck on a dead node: the next one has another name',
-      world({ members: [], cluster: aCluster({ status: SUPERSEDED }) }),
-      'bootstrap',
-      [`create EtcdMember ${memberName('db', CLUSTER_UID, 2)}`],
-    ],
-    [
-      'the deletion of the previous seed was refused: it is deleted before another one is created',
-      world({ cluster: aCluster({ status: SUPERSEDED }), seed: absent }),
-      'rebuildSeed',
-      ['delete EtcdMember'],
-    ],
-    [
-      'the previous seed responds after all: it is not taken for the cluster',
-      world({ cluster: aCluster({ status: SUPERSEDED }), seed: absent, etcd: answers }),
-      'rebuildSeed',
-      ['delete EtcdMember'],
-    ],
-    [
-      'the Pod of a seed that a user deleted has the name of the next one: that one is recreated under another name',
-      world({ members: [conflicting(61)] }),
-      'rebuildSeed',
-      ['delete EtcdMember'],
-    ],
-    ['the name of a seed has just been taken', world({ members: [conflicting(59)] }), 'waitForSeed', []],
     ['all members are healthy', formed(), 'steady', []],
     [
       'the cluster ID is recorded and no member exists: the cluster is not bootstrapped again',
@@ -488,21 +453,6 @@ test('a recorded token is kept', () => {
 test('a seed that responds is recorded as a voter, and one that is recreated is counted', () => {
   expect(decide(world({ etcd: answers })).steps[0]).toMatchObject({ fields: { status: { isVoter: true } } });
   expect(decide(world({ members: [running(61)], etcd: unreachable })).latch?.repair?.count).toBe(1);
-});
-
-test.each<[string, Gathered, number | undefined]>([
-  ['has an outdated spec', world({ members: [member({}, { spec: { version: '3.6.99' } })], etcd: unreachable }), 2],
-  ['never responded', world({ members: [running(61)], etcd: unreachable }), 2],
-  ['was deleted by a user', world({ members: [member({}, { deleting: true })] }), 2],
-  [
-    'was deleted, and its successor is recorded',
-    world({ ...leaving, cluster: aCluster({ status: SUPERSEDED }) }),
-    undefined,
-  ],
-  ['of the earlier operator has an outdated spec', earlier({ version: '3.6.99' }, { etcd: unreachable }), 1],
-  ['responds', world({ etcd: answers }), undefined],
-])('a seed that %s: the number of its successor is recorded before it is deleted', (_what, o, number) => {
-  expect(decide(o).latch?.membersNamed).toBe(number);
 });
 
 test('a cluster that the earlier operator created gets no defaults of this operator', () => {

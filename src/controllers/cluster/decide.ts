@@ -35,6 +35,7 @@ import {
   adoptTarget,
   beingDeleted,
   blockedBySpec,
+  labelMembers,
   nameTaken,
   propagateDeletionPolicy,
   suspended,
@@ -69,6 +70,7 @@ export const STOP: Rules = [
 export const UPKEEP: readonly NamedRule<Observed, ClusterUpkeep>[] = [
   { name: 'adoptTarget', rule: adoptTarget },
   { name: 'adoptMembers', rule: adoptMembers },
+  { name: 'labelMembers', rule: labelMembers },
   { name: 'propagateDeletionPolicy', rule: propagateDeletionPolicy }, // no member is deleted before it has its policy
   { name: 'relabel', rule: relabel },
   { name: 'services', rule: correctServices },

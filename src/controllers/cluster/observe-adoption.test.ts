@@ -1,6 +1,6 @@
 /** Which EtcdMembers a reconcile counts: those without an owner too, and those that the cache lacks before a loss is concluded. */
 
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { aVolume, condition } from '../../../test/support/builders/builders.ts';
 import { rowsOf } from '../../../test/support/builders/plan.ts';
 import {
@@ -73,6 +73,19 @@ test('before a member is adopted, the API server is asked whether the cluster st
   expect(await observe(world, 'ns/db', signal, NO_MEMORY)).toBeUndefined();
 });
 
+test('before a member is removed by scaling down, the API server is asked whether replicas was raised again', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  const ref = { namespace: 'ns', name: 'db' };
+  const stored = await world.client.patch(world.clusters.resource, ref, { spec: { replicas: 3 } });
+  const stale = { ...stored, spec: { ...stored.spec, replicas: 1 } };
+  putInCache(world.clusters, stale);
+  putInCache(world.services, headlessService(stale), clientService(stale));
+  putInCache(world.pdbs, pdb(stale, 1));
+  const o = await observed(world);
+  expect([o.cluster.spec.replicas, decide(o).rule === 'shrink']).toEqual([3, false]);
+});
+
 test('a seed without an owner is the seed of its cluster', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
@@ -95,6 +108,17 @@ test('the cache lacks the seed of a cluster without an ID: the API server is ask
   putInCache(world.clusters, await world.client.patch(world.clusters.resource, ref, fields, { subresource: 'status' }));
   await store(world, member(1, {}, cluster?.metadata.uid));
   expect(namesIn(await observed(world))).toEqual([nameOf(1)]);
+});
+
+test('a member without labels is a member: its owner counts', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  const [cluster] = world.clusters.all();
+  const { labels: _, ...metadata } = member(2, {}, cluster?.metadata.uid).metadata;
+  putInCache(world.members, { ...member(2, { status: { isVoter: true } }, cluster?.metadata.uid), metadata });
+  const get = vi.spyOn(world.client, 'pages');
+  expect(namesIn(await observed(world))).toEqual([1, 2, 3].map(nameOf).toSorted());
+  expect(get).not.toHaveBeenCalled();
 });
 
 test('a cluster whose members the cache lacks is not lost: the API server is asked', async () => {

@@ -1,5 +1,6 @@
 /** Observes one cluster: Kubernetes objects from the cache, etcd by requests to its members. */
 
+import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
@@ -124,7 +125,8 @@ interface Requests {
 /**
  * The cache may show that the garbage collector deletes the objects of a cluster before it shows that the cluster is deleted, and
  * the controller would recreate them. So when an object is missing or being deleted, and before a member is adopted, it reads
- * the cluster from the API server: the garbage collector deletes members whose owner does not exist, and their PVCs.
+ * the cluster from the API server: the garbage collector deletes members whose owner does not exist, and their PVCs. So it does
+ * before it scales down: replicas may have been raised since.
  */
 async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSignal): Promise<EtcdCluster | undefined> {
   const cached = ports.clusters.get(key);
@@ -142,11 +144,16 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
     lacks(ports.services, clientServiceName(name)) ||
     requestedNeeds(cached).some(({ requested }) => lacks(ports.certificates, requested.certificate)) ||
     (hasPdb(cached) && lacks(ports.pdbs, pdbName(name))) ||
+    isAbove(targetOf(cached.spec, cached.status).replicas, members) ||
     members.some((m) => m.metadata.deletionTimestamp !== undefined);
   if (!suspicious) return cached;
   const fresh = await ports.client.get(ports.clusters.resource, { namespace, name }, signal);
   return fresh?.metadata.uid === uid ? fresh : undefined;
 }
+
+/** Whether there are more members than wanted. A paused cluster keeps all of them. */
+const isAbove = (replicas: number, members: readonly EtcdMember[]): boolean =>
+  replicas > 0 && members.filter(({ metadata }) => metadata.deletionTimestamp === undefined).length > replicas;
 
 /** There is no PodDisruptionBudget before the bootstrap, nor while the cluster is paused. */
 const hasPdb = (cluster: EtcdCluster): boolean =>

@@ -321,6 +321,12 @@ test('an adoption that a policy refuses does not keep a lost member from being r
   expect(decide(o).upkeep).toMatchObject([{ row: 'adoptMembers' }]);
 });
 
+test('while a replacement waits, the message has the time of the next attempt: it does not change with every reconcile', () => {
+  const waiting = world([up, up, { ...lost, ageMs: 20_000 }], { status: repair(1, 20) });
+  expect(decide(waiting).message).toContain('the next attempt is at 2026-01-01T12:00:10Z');
+  expect(decide({ ...waiting, now: waiting.now + 3_000 }).message).toBe(decide(waiting).message);
+});
+
 test('a replacement has the resourceVersion as a precondition: an EtcdMember that has changed is not deleted', () => {
   const [step] = decide(world([up, up, lost])).steps;
   expect(step).toMatchObject({ do: 'delete', what: { kind: 'EtcdMember', resourceVersion: expect.any(String) } });

@@ -1,6 +1,7 @@
 /** Failed replacements of members in a row, and how long the next one waits. */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { HEALTHY_RESET_MS, REPLACED_WITHIN_MS, REPLACEMENT_PAUSE_MS } from '../../domain/timing.ts';
+import { iso } from '../../lib/time.ts';
 import {
   createdAt,
   desired,
@@ -29,8 +30,8 @@ function isPending(o: Observed, { last }: { readonly last: string }): boolean {
 }
 
 /**
- * Failed replacements in a row. A member that is older than the first of them is no failed replacement. Not: older than the last one, or
- * two members that fail in turns would each reset the count of the other, and lose a volume each time.
+ * Failed replacements in a row. A member that is older than the first of them is no failed replacement. If the last one counted
+ * instead, two members that fail in turns would each reset the count of the other, and lose a volume each time.
  */
 export function failedReplacements(o: Observed, m: MemberView): number {
   const repair = currentRepair(o);
@@ -62,8 +63,7 @@ export function replacementBackOff(o: Observed, m: MemberView): string | undefin
   if (hasFailedTooOften(o, m))
     return `${count} replacements in a row failed. Find out why its Pod fails; then edit the spec, or delete EtcdMember ${nameOf(m)}, to retry`;
   const wait = REPLACEMENT_PAUSE_MS * 2 ** (count - 1);
-  const left = Date.parse(o.cluster.status?.repair?.last ?? '') + wait - o.now;
-  return left > 0
-    ? `the previous replacement failed too: the next attempt is in ${Math.ceil(left / 1000)} s`
-    : undefined;
+  const at = Date.parse(o.cluster.status?.repair?.last ?? '') + wait;
+  // The time, and not what is left of it: a message that changes would be written every few seconds.
+  return at > o.now ? `the previous replacement failed too: the next attempt is at ${iso(at)}` : undefined;
 }

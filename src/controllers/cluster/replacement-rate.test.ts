@@ -111,6 +111,11 @@ test.each<[string, Gathered]>([
   expect(recentOf(o)).toBeUndefined();
 });
 
+test('a member whose data differs from that of the others is judged, too', () => {
+  const members: readonly Is[] = [{ hash: 'a' }, { hash: 'a' }, { hash: 'b', alarm: 'CORRUPT' }];
+  expect([stepsOf(world(members)), stepsOf(limited(members))]).toEqual([[`delete ${name(3)}`], []]);
+});
+
 test('a deleted node does not excuse what etcd logged about its data', () => {
   expect(stepsOf(patched(limited([judged, up, up]), { nodeGone: true }))).toEqual([]);
 });

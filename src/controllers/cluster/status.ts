@@ -176,7 +176,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     taken: conflicts(o).join('; '),
     unapplied: unapplied(o).join(', '),
     inFlight: deadline !== undefined,
-    late: !suspended && deadline !== undefined && o.now >= Date.parse(deadline),
+    late: deadline !== undefined && o.now >= Date.parse(deadline),
     trouble: etcdError(o) !== undefined ? message : (clusterIdMismatch(o) ?? ''),
     /** A membership change that every voter refuses, although all are healthy. */
     refused: refusedStatus(o, wantedBy),

@@ -1,7 +1,17 @@
 /** A suspended cluster: it is observed and reported, and nothing of it is changed. */
 import { describe, expect, test } from 'vitest';
 import { aCluster, condition, FORMED, NOW } from '../../../test/support/builders/builders.ts';
-import { down, learner, lost, name, stepsOf, unreachable, up, world } from '../../../test/support/builders/members.ts';
+import {
+  dormant,
+  down,
+  learner,
+  lost,
+  name,
+  stepsOf,
+  unreachable,
+  up,
+  world,
+} from '../../../test/support/builders/members.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { decide } from './decide.ts';
 import type { Gathered } from './observed.ts';
@@ -66,6 +76,9 @@ test('a voter that is not recorded yet is counted as one', () => {
 test('members that are to be paused run until the cluster is resumed, and it is reported as available', () => {
   const o = world([up, up, up], { replicas: 0, ...SUSPEND });
   expect([shown(o, 'Available'), shown(o, 'Progressing')]).toEqual(['True QuorumHealthy', 'False Suspended']);
+  expect(shown(world([up, up, up], { replicas: 0 }), 'Available')).toBe('False Paused');
+  const paused = world([dormant], { replicas: 0, etcd: { is: 'notAsked' }, ...SUSPEND });
+  expect(shown(paused, 'Available')).toBe('False Paused');
 });
 
 test('a new cluster that is suspended is reported as such, and not as one that fails to start', () => {

@@ -9,6 +9,7 @@ import {
   MEMBER_ID,
   NOW,
   POD_UID,
+  READY,
 } from '../../../test/support/builders/builders.ts';
 import {
   absent,
@@ -151,6 +152,14 @@ describe('the status', () => {
     expect(decide(world({ member, pod: absent })).status).toBe(member.status);
     const left = aMember({ status: joined });
     expect(decide(world({ member: left, pod: absent, cluster: undefined })).status).toBe(left.status);
+  });
+
+  test('a member whose cluster was deleted with --cascade=orphan does not stay Ready: it is not looked after', () => {
+    const made = aMember({ status: { ...joined, conditions: READY } });
+    const { ownerReferences: _, ...metadata } = made.metadata;
+    const { status } = decide(world({ member: { ...made, metadata }, cluster: undefined }));
+    expect(status).toMatchObject({ ...joined, conditions: [{ status: 'Unknown', reason: 'ClusterNotFound' }] });
+    expect(decide(world({ member: { ...made, metadata, status }, cluster: undefined })).status).toEqual(status);
   });
 
   test('the recorded Pod is kept while there is none, unless the cluster is paused', () => {

@@ -13,7 +13,7 @@ import {
 } from '../../domain/conditions.ts';
 import { notYetOf, podBlockedBy } from '../../domain/member-pod.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
-import { identity } from '../../domain/ownership.ts';
+import { controllerOf, identity } from '../../domain/ownership.ts';
 import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
@@ -32,6 +32,7 @@ import {
 import { failedStartsOf } from './terminations.ts';
 
 export function statusOf(o: Observed, message: string): EtcdMemberStatus {
+  if (!isDeleting(o) && isOrphaned(o)) return withoutCluster(o);
   if (isDeleting(o) || isClusterBeingDeleted(o)) return o.member.status ?? {};
   const { failedStarts: _exits, ...before } = o.member.status ?? {};
   const { podName: _name, podUID: _uid, ...resumed } = before;
@@ -51,6 +52,16 @@ export function statusOf(o: Observed, message: string): EtcdMemberStatus {
     selector: memberSelector(o.member.spec.clusterName, identity(o.member).name),
     conditions: [...updateConditions(before.conditions, updates, at, dropped)],
   };
+}
+
+/** Its cluster was deleted with --cascade=orphan: the garbage collector removed the owner reference, and leaves the member. */
+const isOrphaned = (o: Observed): boolean => o.cluster === undefined && controllerOf(o.member) === undefined;
+
+function withoutCluster({ member, now }: Observed): EtcdMemberStatus {
+  const message = `EtcdCluster ${member.spec.clusterName} was deleted without its members, or is another one of the same name: the operator neither observes nor repairs this member. Delete it when its data is not needed any more`;
+  const update: ConditionUpdate = { type: 'Ready', status: 'Unknown', reason: 'ClusterNotFound', message };
+  const at = { generation: member.metadata.generation, now: iso(now) };
+  return { ...member.status, conditions: [...updateConditions(member.status?.conditions, [update], at)] };
 }
 
 /** A paused member has no Pod; without the recorded Pod, resuming does not take the missing one for lost data. */

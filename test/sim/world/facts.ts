@@ -13,6 +13,7 @@ import type { World } from './world.ts';
 const members: Resource<EtcdMember> = etcdMembers;
 export const membersOf = (world: World): readonly EtcdMember[] => world.ground.api.peek(members);
 export const isDeleting = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
+export const isClusterDeleted = ({ cluster }: World): boolean => !cluster || isDeleting(cluster);
 
 /**
  * The etcd cluster of the current EtcdCluster: the latest one that was bootstrapped with its token. Once an ID is recorded, only of

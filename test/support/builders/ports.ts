@@ -4,7 +4,7 @@ import { mountedBy } from '../../../src/access/mounted.ts';
 import { SecretCache } from '../../../src/access/secret-cache.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
-import type { EtcdMember } from '../../../src/api/etcd-member.ts';
+import { byClusterName, type EtcdMember } from '../../../src/api/etcd-member.ts';
 import { byCluster, type EtcdSnapshotSchedule } from '../../../src/api/etcd-snapshot-schedule.ts';
 import {
   CLUSTER_LABEL,
@@ -34,7 +34,7 @@ export interface ModelWorld extends ReturnType<typeof modelWorld> {}
 
 export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
   const model = new ModelEtcd();
-  const members = new Store<EtcdMember>(etcdMembers, [], [CLUSTER_LABEL]);
+  const members = new Store<EtcdMember>(etcdMembers, [], [byClusterName]);
   const podStore = new Store<Pod>(pods, []);
   const clusters = new Store<EtcdCluster>(etcdClusters, []);
   const images = { repository: 'quay.io/coreos/etcd', allowed: [] };

@@ -1,11 +1,11 @@
 /** Rules about the cluster as a whole: deletion, adoption, conflicts, and the target that members are built from. */
-import { etcdClusters } from '../../../api/names.ts';
-import { controllerOf, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
+import { CLUSTER_LABEL, etcdClusters } from '../../../api/names.ts';
+import { controllerOf, identity, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
 import { whileSuspended } from '../../../domain/suspend.ts';
 import { FOREIGN_RECHECK_MS } from '../../../domain/timing.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
 import { changesOf } from '../../../runtime/compose.ts';
-import { refTo } from '../../../runtime/plan.ts';
+import { independent, refTo } from '../../../runtime/plan.ts';
 import {
   type Contributed,
   conflicts,
@@ -52,6 +52,19 @@ export const adoptMembers = (o: Observed): Contributed => {
     }),
     event: { type: 'Normal', reason: 'MembersAdopted', note: message },
   };
+};
+
+/** Users select EtcdMembers by this label. */
+export const labelMembers = (o: Observed): Contributed => {
+  const { name } = identity(o.cluster);
+  const labels = { [CLUSTER_LABEL]: name };
+  const unlabelled = o.members.filter(
+    (m) => isNotBeingDeleted(m) && m.object.metadata.labels?.[CLUSTER_LABEL] !== name,
+  );
+  return independent(
+    'an EtcdMember lacks the label of its cluster',
+    unlabelled.map((m) => ({ do: 'patch', to: refTo('EtcdMember', m.object), fields: { metadata: { labels } } })),
+  );
 };
 
 /** A cluster whose spec cannot be fully met is not bootstrapped; a running cluster is left as it is. */

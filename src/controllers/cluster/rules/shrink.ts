@@ -56,8 +56,8 @@ export function removeOrphanMember(o: Observed): Decided {
     // A user has removed a member and added it again: it runs under another id than the recorded one.
     if (o.members.some(({ answersAs }) => answersAs === entry.id)) continue;
     if (isAddedWithoutObject(o, entry) && entries.length <= maxMembers(o)) continue;
-    // A voter at an address outside the headless Service was added by a user, and may be running.
-    if (!entry.isLearner && !entry.peerURLs.some((url) => url.includes(domain))) continue;
+    // A member at an address outside the headless Service was added by a user: as a learner, to mirror or to move the data.
+    if (!entry.peerURLs.some((url) => url.includes(domain))) continue;
     const decision = removeMember(o, entry, `removing ${nameIn(entry)} from etcd: it has no EtcdMember`);
     if (decision) return decision;
   }
