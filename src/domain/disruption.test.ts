@@ -201,15 +201,33 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
   ],
   [
     'a member that serves over old connections is not restarted while its peers refuse new ones',
-    cluster([voter('a'), voter('b', { peersExpired: true }), voter('c')]),
+    cluster([voter('a', { healthy: false }), voter('b', { peersExpired: true }), voter('c', { healthy: false })]),
     ['restartExpired'],
     'StillServing',
+  ],
+  [
+    'the last member with expired certificates is restarted when all others are healthy with new ones',
+    cluster([voter('a'), voter('b', { peersExpired: true }), voter('c')]),
+    ['restartExpired'],
+    undefined,
+  ],
+  [
+    'the only member has no peers that would refuse it',
+    cluster([voter('b', { peersExpired: true })]),
+    ['restartExpired'],
+    undefined,
   ],
   [
     'a member that is not ready has no connection to lose, also while others are not ready',
     cluster([down('a'), voter('b', { peersExpired: true, podReady: false }), down('c')]),
     ['restartExpired'],
     undefined,
+  ],
+  [
+    'a member that has just started may be part of a quorum that the kubelet has not probed yet',
+    cluster([voter('a'), voter('b', { podReady: false, runningForMs: 1_000 }), down('c')]),
+    ['restartExpired'],
+    'JustStarted',
   ],
   [
     'a member whose client port alone has expired restarts while all are ready, and waits for those that are not',

@@ -3,7 +3,7 @@
  * of them take voters away at the same time. A new kind of disruption is a column of REQUIREMENTS, a new reason is a cell.
  */
 import { quorumOf } from './quorum.ts';
-import { NEVER_STARTED_MS } from './timing.ts';
+import { NEVER_STARTED_MS, READINESS_PROBED_WITHIN_MS } from './timing.ts';
 
 export type Disruption =
   /** etcd removes a member whose EtcdMember is being deleted or does not exist. */
@@ -48,6 +48,8 @@ interface MemberFacts {
   readonly podBlockedBy?: string | undefined;
   /** Its peers refuse new connections of it: the CAs or certificates of its peer port have expired. */
   readonly peersExpired?: boolean;
+  /** How long its etcd has been running. */
+  readonly runningForMs?: number;
   /** Why it is not replaced yet, after replacements that failed. */
   readonly backOff?: string | undefined;
   /** Why it is not replaced yet, after replacements in other clusters. */
@@ -186,17 +188,21 @@ const dataOnVolume: Requirement = (_, { name, data }) => {
 
 /**
  * Connections outlive the certificates that they were opened with: a member whose Pod is ready may still serve. While new ones
- * between peers are accepted, it restarts when all others are ready; otherwise it would not find back to them.
+ * between peers are refused, it restarts only when all others are healthy, which then have the new CA bundle: otherwise it would
+ * not find back to them. While new ones are accepted, it restarts when all others are ready.
  */
 const noLongerServes: Requirement = ({ voters, joiners }, member) => {
+  const isUnprobed = member.peersExpired !== true && (member.runningForMs ?? Infinity) < READINESS_PROBED_WITHIN_MS;
+  if (!member.podReady && isUnprobed)
+    return { reason: 'JustStarted', message: `${member.name} has just started, and may be part of a quorum already` };
   if (!member.podReady) return undefined;
-  if (member.peersExpired)
+  const started = [...voters, ...joiners.filter(({ neverStartedForMs }) => neverStartedForMs === undefined)];
+  if (member.peersExpired && started.some((other) => other !== member && !other.healthy))
     return {
       reason: 'StillServing',
       message: `the certificates of its peer port have expired, but ${member.name} is ready: it may serve over connections that were opened before, and would not find back to the others. It is restarted when it is not ready any more; to end the wait, delete the Pods of all members`,
     };
-  const started = joiners.filter(({ neverStartedForMs }) => neverStartedForMs === undefined);
-  return noneUnready([...voters, ...started].filter(({ podReady }) => !podReady));
+  return noneUnready(started.filter(({ podReady }) => !podReady));
 };
 
 const podAllowed: Requirement = (_, { podBlockedBy }) =>

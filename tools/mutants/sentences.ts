@@ -104,8 +104,8 @@ export const SENTENCES: readonly Sentence[] = [
   ...of('src/controllers/cluster/observed.ts', [
     ['seedNumber', 'max()', 1, '1', 'a rebuilt seed waits for the name of the old one'],
   ]),
-  ...of('src/controllers/cluster/rules/running.ts', [
-    ['leftMs', '??', 1, 'right', 'the PVC of a removed member is deleted at once, because the PVC itself is old'],
+  ...of('src/controllers/cluster/quarantine.ts', [
+    ['expiresAt', '??', 1, 'right', 'the PVC of a removed member is deleted at once, because the PVC itself is old'],
   ]),
   ...of('src/controllers/member/observe.ts', [
     ['askPeers', 'linearizable:', 1, 'false', 'a member without a quorum causes the release of a finalizer'],
@@ -113,7 +113,7 @@ export const SENTENCES: readonly Sentence[] = [
     ['askPeers', 'if', 5, 'true', 'a member of a forced new cluster causes the release of a finalizer'],
   ]),
   ...of('src/controllers/member/rules/leaving.ts', [
-    ['keepVolume', 'ownerReferences:', 2, 'undefined', 'a PVC with the policy Retain is deleted with its owner'],
+    ['disposeVolume', 'ownerReferences:', 2, 'undefined', 'a PVC with the policy Retain is deleted with its owner'],
     ['releaseFinalizer', 'filter()', 1, '[]', 'the finalizer of another controller is removed'],
   ]),
   ...of('src/runtime/execute.ts', [

@@ -95,10 +95,11 @@ export function caView(world: SecretSet, ca: ManagedCA, side: PortTrust): CAView
     return { ...known, ...(ready && { todo: 'promoteNextCA' }) };
   }
   const due = isRotationRequested(world, part) || world.around.now >= dueAt(ca);
-  // One CA rotation after the other.
-  const settled = certificate
-    ? side.currentBundle?.digest === side.targetBundle?.digest
-    : side.currentBundle !== undefined;
+  // One CA rotation after the other, unless the CA has expired: members that restart with it would be as unreachable as before.
+  const settled =
+    certificate && ageOf(world, ca).length === 0
+      ? side.currentBundle?.digest === side.targetBundle?.digest
+      : side.currentBundle !== undefined;
   return { ...known, ...(due && settled && { todo: 'createNextCA' }) };
 }
 

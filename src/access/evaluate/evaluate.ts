@@ -140,6 +140,7 @@ function nextOf(world: SecretSet, side: PortTrust, certificates: readonly Certif
   if (!bootstrapped) return next('begin', to);
   if (recordedDigest(world.cluster, part) === undefined) return next('adopt', recorded ?? to);
   if (lost || !recorded || !to) return undefined;
+  if (isExpired(to, world.around.now)) return undefined; // members would restart for it, and be as unreachable as before
   if (!contains(recorded, to))
     return isExpired(recorded, world.around.now)
       ? next('replace', to)

@@ -62,6 +62,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     mountBlockedBy: o.credentials.recreate.blockedBy,
     podBlockedBy: podBlockedBy(m.object, o.images)?.message ?? successorOf(o, m)?.refusedBy,
     peersExpired: o.credentials.expired.some((bundle) => bundle.port === 'peer' && loads(m.pod, bundle)),
+    ...(m.pod.is === 'present' && m.pod.runningSince !== undefined && { runningForMs: o.now - m.pod.runningSince }),
     backOff: replacementBackOff(o, m),
     rateLimit: rateLimitedBy(o, m),
   };

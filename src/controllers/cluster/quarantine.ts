@@ -39,7 +39,7 @@ export const isQuarantined = (pvc: PersistentVolumeClaim): boolean =>
 
 const isEnabled = ({ spec }: EtcdCluster): boolean => spec.volumeQuarantine?.enabled !== false;
 
-/** With these, nothing is left to keep, or nobody judged: the volume, its node or its PVC is gone. */
+/** With these, nothing is left to keep, and nothing was judged: the volume, its node or its PVC is gone. */
 const NOTHING_LEFT: readonly string[] = [
   EVIDENCE.dataLost,
   EVIDENCE.volumeLost,

@@ -1,4 +1,6 @@
 /** What users do to certificates, Secrets and the root password; and an API server that cannot decrypt Secrets. */
+import { QUARANTINE_LABEL } from '../../../src/api/names.ts';
+import { persistentVolumeClaims } from '../../../src/kube/resources.ts';
 import { CA_LIFETIME_MS } from '../../../src/pki/issue.ts';
 import type { Deeds } from './stage.ts';
 
@@ -25,13 +27,22 @@ export const credentialDeeds: Deeds<Kinds> = {
     if (credentials) stage.killAtCall = { call: credentials.calls + nth, steps };
     return credentials !== undefined;
   },
-  expire: ({ world }) => {
+  expire: ({ world, scene }) => {
     const { cluster, credentials, ground } = world;
-    // Data in memory would be lost in the restart that alone helps.
-    if (!cluster || !credentials || cluster.spec.storage?.medium === 'Memory' || credentials.hasExpired) return false;
+    // Data in memory would be lost in the restart that alone helps. No cluster waits ten years for its bootstrap.
+    if (
+      cluster?.status?.clusterID === undefined ||
+      !credentials ||
+      cluster.spec.storage?.medium === 'Memory' ||
+      credentials.hasExpired
+    )
+      return false;
     for (const operator of world.operators) operator.kill();
     ground.timeline.now += CA_LIFETIME_MS;
     credentials.replaceExpired();
+    // The time of quarantined volumes is over as well.
+    for (const { metadata } of ground.api.peek(persistentVolumeClaims))
+      if (metadata.labels?.[QUARANTINE_LABEL] !== undefined) scene.deletedByPerson.add(metadata.uid ?? '');
     ground.soon(500, 60_000, () => void world.startOperator());
     return true;
   },

@@ -141,6 +141,8 @@ export const removeEndedPod = (o: Observed): Decided => {
 /** A member that has not joined must start with etcd's current member list: with an outdated --initial-cluster, etcd exits at every start. */
 export const remakeJoiningPod = (o: Observed): Decided => {
   if (o.pod.is !== 'ours' || hasJoined(o) || o.member.spec.bootstrap === true) return undefined;
+  // It has joined with the earlier list, which is not recorded yet: its memory may hold the data of a voter.
+  if (o.etcd.is === 'answers' && o.etcd.clusterID === o.cluster?.status?.clusterID) return undefined;
   const annotated = o.pod.object.metadata.annotations?.[INITIAL_CLUSTER_ANNOTATION];
   const flags = o.pod.object.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
   const list = o.member.spec.initialCluster;
