@@ -118,6 +118,12 @@ describe('the rule that decides', () => {
       ['delete Pod'],
     ],
     [
+      'initialCluster has changed while it joined: its memory may hold the data of a voter',
+      world({ member: joiningMember, pod: ours(aPod({ ready: true })) }),
+      'steady',
+      [],
+    ],
+    [
       'initialCluster has changed since it joined, and its id was never recorded: a voter is not restarted',
       world({ member: aMember({ status: { isVoter: true }, spec: { bootstrap: false, initialCluster: 'a=b' } }) }),
       'steady',
