@@ -74,9 +74,11 @@ describe('the names that "helm upgrade" from the Go operator relies on', () => {
       'ValidatingAdmissionPolicy etcd-operator-image-repositories',
       'ValidatingAdmissionPolicy etcd-operator-member-deletion',
       'ValidatingAdmissionPolicy etcd-operator-quota-fits-volume',
+      'ValidatingAdmissionPolicy etcd-operator-warnings',
       'ValidatingAdmissionPolicyBinding etcd-operator-image-repositories',
       'ValidatingAdmissionPolicyBinding etcd-operator-member-deletion',
       'ValidatingAdmissionPolicyBinding etcd-operator-quota-fits-volume',
+      'ValidatingAdmissionPolicyBinding etcd-operator-warnings',
     ]);
   });
 

@@ -30,6 +30,7 @@ const VOLATILE: readonly string[] = [
   'initialCluster',
   'containerStatuses',
   'last',
+  'at',
   'etcd-operator.cozystack.io/written-at',
   'etcd-operator.cozystack.io/quarantined-at',
   'until',

@@ -42,6 +42,7 @@ const indented = (value: unknown): string => yaml(value).replace(/^(?=.)/gm, '  
 const escaped = (value: string): string => value.replaceAll('{{', '{{ "{{" }}');
 
 export const warningsTemplate = (): string => `{{- /* Made by "./dev gen" from src/domain. */ -}}
+{{- if not .Values.manager.observeOnly }}
 {{- $name := printf "%s-warnings" (include "etcd-operator.fullname" .) }}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -65,4 +66,5 @@ spec:
           - etcdclusters
 ${escaped(indented({ variables, validations }))}---
 {{ include "etcd-operator.policyBinding" (dict "root" . "name" $name "action" "Warn") }}
+{{- end }}
 `;

@@ -72,7 +72,7 @@ describe('the CA bundle of the first member', () => {
       cluster: aCluster({ spec: { tls: own }, status: { ...latched, trust: { peer: recorded } } }),
       members: seed.members.map((m) => ({ object: m.object, pod: { is: 'absent' } })),
     });
-    expect(decide(seeded('old')).latch?.trust).toEqual({ peer: 'abc' });
+    expect(decide(seeded('old')).latch?.trust).toEqual({ peer: 'abc', kept: ['db-peer-trust-old'] });
     expect(decide(seeded('abc')).latch).toBeUndefined();
   });
 });

@@ -129,9 +129,9 @@ describe('the recorded CA bundle', () => {
       [],
     ],
     [
-      'follows a Secret that changes during the bootstrap',
+      'follows a Secret that changes during the bootstrap, and the previous one is deleted later',
       { ...before, trusts: [first], pods: [absent] },
-      [recorded({ peer: NEW })],
+      [recorded({ peer: NEW, kept })],
     ],
     [
       'is unchanged when the Secret is',
@@ -141,7 +141,7 @@ describe('the recorded CA bundle', () => {
     [
       'of the first member counts as the rotation that was requested before it',
       { ...before, trusts: [first], annotations: { [ROTATE_CA_ANNOTATION]: 'now' } },
-      [recorded({ peer: NEW, commanded: { peer: 'now' } })],
+      [recorded({ peer: NEW, commanded: { peer: 'now' }, kept })],
     ],
     [
       'is widened, and the previous one is kept while it is used',

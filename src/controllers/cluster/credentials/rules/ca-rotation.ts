@@ -54,16 +54,22 @@ export function recordCABundle(c: CredentialsObserved): Contributed {
   return widened ?? (mayNarrowAll(c) ? record(c, (t) => t.next !== undefined) : undefined);
 }
 
+/** Secrets of earlier bundles that Pods may still mount, when these ports get another one. */
+function keptBundles(c: CredentialsObserved, now: ByPort, changed: readonly PortTrustView[]): string[] {
+  const before: Trust = c.cluster.status?.trust ?? {};
+  const left = changed.flatMap((t) => (t.loadedAtStart ? bundleNames(c, before, t.part) : []));
+  const used = ETCD_PORTS.flatMap((part) => bundleNames(c, now, part));
+  return [...new Set([...c.certificates.kept, ...left])].filter((secret) => !used.includes(secret));
+}
+
 function record(c: CredentialsObserved, isDue: (t: PortTrustView) => boolean): Contributed {
   const before: Trust = c.cluster.status?.trust ?? {};
-  const { trusts, kept } = c.certificates;
+  const { trusts } = c.certificates;
   const due = trusts.filter(isDue);
   const now = { ...before, ...byPort(due, ({ next }) => next?.digest) };
   const assumed = { ...before.assumed, ...byPort(trusts, (t) => assumedFor(c, t)) };
   const commanded = { ...before.commanded, ...byPort(trusts, (t) => t.requestedRotation) };
-  const left = due.flatMap((t) => (t.loadedAtStart ? bundleNames(c, before, t.part) : []));
-  const used = ETCD_PORTS.flatMap((part) => bundleNames(c, now, part));
-  const keep = [...new Set([...kept, ...left])].filter((secret) => !used.includes(secret));
+  const keep = keptBundles(c, now, due);
   const { kept: _, ...rest } = now;
   const trust: Trust = {
     ...rest,
@@ -91,7 +97,12 @@ function recordFirst(c: CredentialsObserved): Contributed {
   const commanded = rotation !== undefined && {
     commanded: byPort(c.certificates.trusts, ({ part }) => begin[part] && rotation),
   };
-  return { message: 'the CA bundle for the first member is recorded', latch: { trust: { ...begin, ...commanded } } };
+  // A bundle that was recorded before the user changed the Secret is deleted when no Pod mounts it.
+  const kept = keptBundles(c, begin, c.certificates.trusts);
+  return {
+    message: 'the CA bundle for the first member is recorded',
+    latch: { trust: { ...begin, ...commanded, ...(kept.length > 0 && { kept }) } },
+  };
 }
 
 /** A previous CA bundle is deleted when no Pod mounts it any more. */
