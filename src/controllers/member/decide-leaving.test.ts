@@ -66,6 +66,17 @@ describe('the rule that answers', () => {
       ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     [
+      'it is replaced on failure evidence and loses its Pod before etcd has removed it: its PVC stays quarantined',
+      leaving({
+        peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] },
+        pod: absent,
+        etcd: { is: 'notAsked' },
+        volume: replacedVolume(61_000),
+      }),
+      'makeVolumeAndPod',
+      ['create Pod'],
+    ],
+    [
       'etcd has removed it, and a user deletes its PVC too',
       leaving({ peers: removed, volume: terminatingVolume }),
       'release',

@@ -28,6 +28,7 @@ import {
   type Decided,
   hasJoined,
   inMemory,
+  isDeleting,
   isDormant,
   isPvcTerminating,
   isReplaced,
@@ -112,9 +113,12 @@ export const correctVolume = (o: Observed): Contributed => {
   return { message, sequences: [[{ do: 'patch', to, fields: { metadata } }]] };
 };
 
-/** A member that recovered before it was deleted keeps its PVC. */
+/**
+ * A member that recovered before it was deleted keeps its PVC. One that is being deleted can lose its Pod, and with it its
+ * failure evidence, before etcd has removed it: without the label, its PVC would be deleted at once.
+ */
 export const endQuarantine = (o: Observed): Contributed => {
-  if (o.volume.is !== 'ours' || !isReplaced(o) || provenLoss(o) !== undefined) return undefined;
+  if (isDeleting(o) || o.volume.is !== 'ours' || !isReplaced(o) || provenLoss(o) !== undefined) return undefined;
   const at = Date.parse(o.volume.object.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? '') || 0;
   if (o.now - at < REPLACED_WITHIN_MS) return undefined; // its EtcdMember is about to be deleted
   const annotations = { [QUARANTINED_AT_ANNOTATION]: null, [QUARANTINE_REASON_ANNOTATION]: null };
