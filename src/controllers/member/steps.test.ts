@@ -131,11 +131,12 @@ test.each([
   ['Delete', 'member-replaced'],
   ['Retain', 'member-removed'],
 ] as const)(
-  'with deletionPolicy %s, the PVC of a replaced member is labelled %s, and its time goes on',
+  'with deletionPolicy %s, the PVC of a replaced member is labelled %s, and kept for its whole time from now on: the replacement may have waited for days',
   (policy, label) => {
-    const step = stepOf(leaving({ volume: replacedVolume(5), peers: removed, policy }));
-    expect(step).toMatchObject({ fields: { metadata: { labels: { [QUARANTINE_LABEL]: label } } } });
-    expect(JSON.stringify(step)).not.toContain(QUARANTINED_AT_ANNOTATION);
+    const step = stepOf(leaving({ volume: replacedVolume(48 * 60 * 60_000), peers: removed, policy }));
+    const labels = { [QUARANTINE_LABEL]: label };
+    const annotations = { [QUARANTINED_AT_ANNOTATION]: '2026-01-01T12:00:00.000Z' };
+    expect(step).toMatchObject({ fields: { metadata: { labels, annotations } } });
   },
 );
 

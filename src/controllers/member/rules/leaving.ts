@@ -52,7 +52,7 @@ function disposeVolume(o: Observed): readonly Step[] {
       ...memberLabels(o.member.spec.clusterName, identity(o.member).name), // a PVC that has lost them is not in the cache, and would be kept for ever
       [QUARANTINE_LABEL]: reason,
     },
-    ...(!isReplaced(o) && { annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() } }),
+    annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() }, // also of a replaced one: it may have been labelled days ago
   };
   return [{ do: 'patch', to: what, fields: { metadata } }];
 }
