@@ -42,7 +42,7 @@ export const EtcdClusterSpecSchema = Type.Object(
       },
     ),
     volumeQuarantine: optionalObject(
-      'The PVC of a member that the operator replaced because its etcd could not start, or had other data than the quorum, is kept for 24 hours, whatever the deletionPolicy.',
+      'The PVC of a member that the operator replaced because its etcd could not start, had other data than the quorum, or was on a node that was NotReady for too long, is kept for 24 hours, whatever the deletionPolicy.',
       {
         enabled: optionalFlag('Absent: true. false: such a PVC is treated as the deletionPolicy says.'),
       },

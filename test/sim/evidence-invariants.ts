@@ -6,6 +6,7 @@ import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import type { OnWrite } from './invariants.ts';
 import { canServe, groupOf, isClusterDeleted, membersOf } from './world/facts.ts';
 import { FLAGS } from './world/operator.ts';
+import type { World } from './world/world.ts';
 
 /** Failure evidence can be wrong: no member is replaced for what its etcd logged about its data while that data would start. */
 const JUDGED: readonly string[] = [EVIDENCE.dataInvalid, EVIDENCE.volumeFull, EVIDENCE.crashLooping];
@@ -54,6 +55,11 @@ export const replacedVolumesAreKept: OnWrite = (scene, { verb, resource, ref }) 
   const pvc = world.ground.find(persistentVolumeClaims, volumeClaimName(ref.name));
   const isCached = pvc?.metadata.labels?.[CLUSTER_LABEL] !== undefined; // without its labels, the operator cannot quarantine it
   const reason = (member && findCondition(member.status?.conditions, 'Ready')?.reason) || '';
-  if (isCached && scene.servedAt !== undefined && JUDGED.includes(reason)) replaced.set(pvc.metadata.uid ?? '', now);
+  const isJudged = JUDGED.includes(reason) || (reason === EVIDENCE.nodeLost && isOnPresentNode(world, ref.name));
+  if (isCached && scene.servedAt !== undefined && isJudged) replaced.set(pvc.metadata.uid ?? '', now);
   return undefined;
+};
+const isOnPresentNode = (world: World, member: string): boolean => {
+  const node = world.nodes.get(world.ground.find(pods, member)?.spec?.nodeName);
+  return node !== undefined && node.state !== 'gone' && !node.outOfService;
 };

@@ -50,22 +50,25 @@ const kinds = (o: Gathered) =>
   decide(o).steps.map((step) => `${step.do} ${'to' in step ? step.to.kind : 'what' in step ? step.what.kind : ''}`);
 
 describe('before a member is replaced, its PVC is quarantined', () => {
-  test.each([EVIDENCE.dataInvalid, EVIDENCE.crashLooping, EVIDENCE.volumeFull, EVIDENCE.removed])(
-    'for %s',
-    (reason) => {
-      const o = failing(reason);
-      expect(kinds(o)).toEqual(['patch PersistentVolumeClaim', 'delete EtcdMember']);
-      expect(decide(o).steps[0]).toMatchObject({
-        to: { uid: 'pvc-3' },
-        fields: {
-          metadata: {
-            labels: { [QUARANTINE_LABEL]: 'member-replaced' },
-            annotations: { [QUARANTINE_REASON_ANNOTATION]: reason },
-          },
+  test.each([
+    EVIDENCE.dataInvalid,
+    EVIDENCE.crashLooping,
+    EVIDENCE.volumeFull,
+    EVIDENCE.removed,
+    EVIDENCE.nodeLost, // its node is NotReady, and may come back
+  ])('for %s', (reason) => {
+    const o = failing(reason);
+    expect(kinds(o)).toEqual(['patch PersistentVolumeClaim', 'delete EtcdMember']);
+    expect(decide(o).steps[0]).toMatchObject({
+      to: { uid: 'pvc-3' },
+      fields: {
+        metadata: {
+          labels: { [QUARANTINE_LABEL]: 'member-replaced' },
+          annotations: { [QUARANTINE_REASON_ANNOTATION]: reason },
         },
-      });
-    },
-  );
+      },
+    });
+  });
   test('also when its data differs from that of the others', () => {
     const o = world([{ hash: 'a', alarm: 'CORRUPT' }, { hash: 'b' }, { hash: 'b' }], { leader: 2 });
     expect(kinds(withPvcs(o, [pvcOf(1), pvcOf(2), pvcOf(3)]))).toEqual([
@@ -73,10 +76,15 @@ describe('before a member is replaced, its PVC is quarantined', () => {
       'delete EtcdMember',
     ]);
   });
-  test.each([EVIDENCE.dataLost, EVIDENCE.volumeLost, EVIDENCE.nodeLost, EVIDENCE.pvcTerminating])(
+  test.each([EVIDENCE.dataLost, EVIDENCE.volumeLost, EVIDENCE.pvcTerminating])(
     'not for %s: it was not judged',
     (reason) => expect(kinds(failing(reason))).toEqual(['delete EtcdMember']),
   );
+  test('not when its node was deleted or is out of service: the volume is lost with it', () => {
+    const o = failing(EVIDENCE.nodeLost);
+    const members = o.members.map((m) => ({ ...m, nodeGone: true }));
+    expect(kinds({ ...o, members })).toEqual(['delete EtcdMember']);
+  });
   test.each<[string, Gathered]>([
     [
       'the user turned it off',

@@ -4,7 +4,6 @@
  */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import { EVIDENCE } from '../../api/etcd-member.ts';
 import {
   COMPONENT_LABEL,
   QUARANTINE_LABEL,
@@ -22,13 +21,13 @@ import { joining, startedAt } from './joining.ts';
 import {
   createdAt,
   type Decided,
-  isFormed,
   type MemberView,
   nameOf,
   type Observed,
   readyCondition,
 } from './observed.ts';
 import { healthyVoters, votersOf } from './quorum.ts';
+import { discardsOnJudgement } from './replacement-rate.ts';
 
 const REPLACED: Quarantine = 'member-replaced';
 const REMOVED: Quarantine = 'member-removed';
@@ -39,17 +38,10 @@ export const isQuarantined = (pvc: PersistentVolumeClaim): boolean =>
 
 const isEnabled = ({ spec }: EtcdCluster): boolean => spec.volumeQuarantine?.enabled !== false;
 
-/** With these, nothing is left to keep, and nothing was judged: the volume, its node or its PVC is gone. */
-const NOTHING_LEFT: readonly string[] = [
-  EVIDENCE.dataLost,
-  EVIDENCE.volumeLost,
-  EVIDENCE.nodeLost,
-  EVIDENCE.pvcTerminating,
-];
-
 /** Before the EtcdMember is deleted: the member controller keeps a PVC with this label. A refused label does not keep a cluster from being repaired. */
-export function quarantineSteps(o: Observed, { pvcObject: pvc }: MemberView, reason = ''): readonly Step[] {
-  if (!pvc || !isFormed(o) || !isEnabled(o.cluster) || reason === '' || NOTHING_LEFT.includes(reason)) return [];
+export function quarantineSteps(o: Observed, m: MemberView, reason = ''): readonly Step[] {
+  const { pvcObject: pvc } = m;
+  if (!pvc || !isEnabled(o.cluster) || !discardsOnJudgement(o, m)) return [];
   const target = `PersistentVolumeClaim ${pvc.metadata.name}`;
   const isRefused = o.memory.failures.some((failure) => failure.is === 'refused' && failure.target === target);
   if (labelOf(pvc) === REPLACED || isBeingDeleted(pvc) || isRefused) return [];

@@ -42,7 +42,7 @@ const JUDGED: readonly string[] = [
  * Not: data in memory, a PVC that a user deletes, a node that was deleted or is out of service (its volumes are lost with it), a
  * seed whose cluster never formed.
  */
-function discardsOnJudgement(o: Observed, m: MemberView): boolean {
+export function discardsOnJudgement(o: Observed, m: MemberView): boolean {
   const reason = evidence(m)?.reason ?? '';
   if (!isFormed(o) || isInMemory(m) || m.pvc === 'terminating') return false;
   if (reason === EVIDENCE.nodeLost && m.nodeGone === true) return false;
