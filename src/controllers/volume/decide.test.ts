@@ -19,8 +19,8 @@ const quarantined = (
   const annotations = { [QUARANTINED_AT_ANNOTATION]: new Date(NOW - hours * HOUR).toISOString() };
   return { ...made, metadata: { ...made.metadata, labels, annotations, resourceVersion: '5', ...more } };
 };
-async function planFor(pvc: PersistentVolumeClaim, hasMember = false) {
-  const world = modelWorld();
+async function planFor(pvc: PersistentVolumeClaim, hasMember = false, clockAheadMs = 0) {
+  const world = { ...modelWorld(), clockAheadMs: () => clockAheadMs };
   putInCache(world.volumes, pvc);
   if (hasMember) putInCache(world.members, { ...aMember(), metadata: { ...aMember().metadata, name: SEED_NAME } });
   const observed = await observe(world, `ns/${pvc.metadata.name}`);
@@ -45,6 +45,11 @@ test.each<[string, PersistentVolumeClaim, boolean]>([
   ['the time was removed', quarantined(25, 'policy-unknown', { annotations: {} }), false],
 ])('it is not deleted after a day when %s', async (_, pvc, hasMember) => {
   expect((await planFor(pvc, hasMember))?.steps).toEqual([]);
+});
+
+test('a wall clock that jumps ahead by a day ends no quarantine', async () => {
+  const plan = await planFor(quarantined(47.5), false, 24 * HOUR);
+  expect([plan?.rule, plan?.requeueAfterMs]).toEqual(['keep', 0.5 * HOUR]);
 });
 
 test('PVCs that are retained are kept for ever, and so is one without a label', async () => {

@@ -2,6 +2,7 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, COMPONENT_LABEL, QUARANTINE_LABEL, type Quarantine } from '../../api/names.ts';
+import { QUARANTINE_MS } from '../../domain/timing.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
@@ -9,6 +10,8 @@ import type { Observed } from './observed.ts';
 
 export interface VolumePorts {
   readonly now: () => number;
+  /** How far the wall clock has jumped ahead in this time. */
+  readonly clockAheadMs: (withinMs: number) => number;
   readonly volumes: Store<PersistentVolumeClaim>;
   readonly members: Store<EtcdMember>;
   readonly clusters: Store<EtcdCluster>;
@@ -26,5 +29,7 @@ export function observe(ports: VolumePorts, key: string): Promise<Observed | und
   const member = ports.members.get(refKey({ namespace, name: labels?.[COMPONENT_LABEL] ?? '' }));
   const cluster = ports.clusters.get(refKey({ namespace, name: labels?.[CLUSTER_LABEL] ?? '' }));
   const [hasMember, hasCluster] = [member !== undefined, cluster !== undefined];
-  return Promise.resolve({ now: ports.now(), pvc, hasMember, hasCluster });
+  // A wall clock that jumps ahead ends no quarantine.
+  const now = ports.now() - ports.clockAheadMs(QUARANTINE_MS);
+  return Promise.resolve({ now, pvc, hasMember, hasCluster });
 }
