@@ -67,6 +67,9 @@ export const EtcdClusterStatusSchema = Type.Object({
       description: 'Each member, as the operator observed it last.',
     }),
   ),
+  quarantineReleased: optionalTime(
+    'When the operator last deleted a quarantined PVC before its time, because a new member got no volume.',
+  ),
   quarantinedVolumes: Type.Optional(
     Type.Array(
       Type.Object({

@@ -42,6 +42,15 @@ const quarantined = (n: number, reason: Quarantine, ageMs: number): PersistentVo
     annotations: { [QUARANTINED_AT_ANNOTATION]: at(ageMs), [QUARANTINE_REASON_ANNOTATION]: 'DataInvalid' },
   });
 
+const ofEarlierCluster = (pvc: PersistentVolumeClaim): PersistentVolumeClaim => ({
+  ...pvc,
+  metadata: { ...pvc.metadata, creationTimestamp: at(DAY + HOUR) },
+});
+const ofYesterday = (o: Gathered): Gathered => ({
+  ...o,
+  cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, creationTimestamp: at(DAY) } },
+});
+
 const failing = (reason: string): Gathered => {
   const o = world([up, up, { ...down, evidence: reason }]);
   return withPvcs(o, [pvcOf(1), pvcOf(2), pvcOf(3)]);
@@ -139,6 +148,11 @@ describe('a quarantined PVC', () => {
   ])('%s is deleted after its time (%d ms: %s)', (reason, ageMs, over) => {
     expect(stepsOf(keeping(quarantined(7, reason, ageMs)))).toEqual(over ? [`delete ${volumeClaimName(name(7))}`] : []);
   });
+  test('of an earlier cluster of the same name is kept when the user turns quarantine off', () => {
+    const o = ofYesterday(keeping(ofEarlierCluster(quarantined(7, 'member-replaced', 0))));
+    const spec = { ...o.cluster.spec, volumeQuarantine: { enabled: false } };
+    expect(stepsOf({ ...o, cluster: { ...o.cluster, spec } })).toEqual([]);
+  });
   test('is deleted at once when the user turns quarantine off', () => {
     const o = keeping(quarantined(7, 'member-replaced', 0));
     const spec = { ...o.cluster.spec, volumeQuarantine: { enabled: false } };
@@ -177,9 +191,28 @@ describe('a new member gets no volume', () => {
       waiting(QUOTA, undefined, [up, up], quarantined(7, 'member-removed', HOUR)),
       [],
     ],
+    [
+      'because its StorageClass does not exist: no room would help',
+      waiting('pod phase: Pending; Unschedulable: storageclass.storage.k8s.io "fast" not found', pending),
+      [],
+    ],
+    [
+      'and the PVC is of an earlier cluster of the same name, whose data no other one has',
+      ofYesterday(waiting(QUOTA, undefined, [up, up], ofEarlierCluster(quarantined(7, 'member-replaced', HOUR)))),
+      [],
+    ],
     ['and no quorum has the data', waiting(QUOTA, undefined, [up, down, down]), []],
   ])('%s', (_, o, steps) => {
     expect(stepsOf(o)).toEqual(steps);
+  });
+  test('one PVC is given up at a time: the new member needs some time to use the room', () => {
+    const o = waiting(QUOTA, undefined);
+    const { latch } = decide(o);
+    const after = (ms: number): Gathered => {
+      const status = { ...o.cluster.status, ...latch };
+      return { ...o, now: o.now + ms, cluster: { ...o.cluster, status } };
+    };
+    expect([stepsOf(after(119_000)), stepsOf(after(120_000))]).toEqual([[], given]);
   });
   test('an Event says what was given up', () => {
     expect(decide(waiting(QUOTA, undefined)).events).toContainEqual(

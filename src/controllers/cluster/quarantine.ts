@@ -18,14 +18,7 @@ import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
 import { refTo, type Step } from '../../runtime/plan.ts';
 import { joining, startedAt } from './joining.ts';
-import {
-  createdAt,
-  type Decided,
-  type MemberView,
-  nameOf,
-  type Observed,
-  readyCondition,
-} from './observed.ts';
+import { createdAt, type Decided, type MemberView, nameOf, type Observed, readyCondition } from './observed.ts';
 import { healthyVoters, votersOf } from './quorum.ts';
 import { discardsOnJudgement } from './replacement-rate.ts';
 
@@ -37,6 +30,10 @@ export const isQuarantined = (pvc: PersistentVolumeClaim): boolean =>
   labelOf(pvc) === REPLACED || labelOf(pvc) === REMOVED;
 
 const isEnabled = ({ spec }: EtcdCluster): boolean => spec.volumeQuarantine?.enabled !== false;
+
+/** Not of an earlier cluster of the same name: its quarantined PVCs have data that no member of this one has. */
+const isOwn = ({ cluster }: Observed, { metadata }: PersistentVolumeClaim): boolean =>
+  !(Date.parse(metadata.creationTimestamp ?? '') < Date.parse(cluster.metadata.creationTimestamp ?? ''));
 
 /** Before the EtcdMember is deleted: the member controller keeps a PVC with this label. A refused label does not keep a cluster from being repaired. */
 export function quarantineSteps(o: Observed, m: MemberView, reason = ''): readonly Step[] {
@@ -54,7 +51,7 @@ export function quarantineSteps(o: Observed, m: MemberView, reason = ''): readon
 function expiresAt(o: Observed, pvc: PersistentVolumeClaim): number {
   const { annotations = {}, creationTimestamp = '' } = pvc.metadata;
   const since = Date.parse(annotations[QUARANTINED_AT_ANNOTATION] ?? creationTimestamp) || o.now;
-  if (labelOf(pvc) === REPLACED) return isEnabled(o.cluster) ? since + QUARANTINE_MS : o.now;
+  if (labelOf(pvc) === REPLACED) return isEnabled(o.cluster) || !isOwn(o, pvc) ? since + QUARANTINE_MS : o.now;
   return since + RETAINED_MS;
 }
 
@@ -74,7 +71,8 @@ export function expired(o: Observed): Decided {
 }
 
 const QUOTA = /exceeded quota.*(persistentvolumeclaims|storage)/s;
-const CAPACITY = /volume|storage/i;
+/** As the scheduler reports it. A StorageClass that is missing, or a limit of attached volumes, is no lack of room. */
+const CAPACITY = /enough free storage|available persistent volumes to bind|unbound immediate PersistentVolumeClaims/;
 
 /** Its PVC was refused by a quota, or finds no volume. */
 function lacksVolume(o: Observed, m: MemberView): boolean {
@@ -84,17 +82,23 @@ function lacksVolume(o: Observed, m: MemberView): boolean {
   return isPending && o.now - createdAt(m) > NO_CAPACITY_MS && CAPACITY.test(message);
 }
 
-/** A new member that cannot get a volume needs the room more than a copy that a quorum has: the oldest one is given up. */
+/**
+ * A new member that cannot get a volume needs the room more than a copy that a quorum has: the oldest one is given up. One at a
+ * time: until the new member has tried again, its condition still reports the lack, and would cost all others.
+ */
 export function released(o: Observed): Decided {
+  const { quarantineReleased = '' } = o.cluster.status ?? {};
+  if (o.now - Date.parse(quarantineReleased) < NO_CAPACITY_MS) return undefined;
   const waiting = joining(o).find((m) => lacksVolume(o, m));
   const [oldest] = kept(o)
-    .filter((pvc) => labelOf(pvc) === REPLACED)
+    .filter((pvc) => labelOf(pvc) === REPLACED && isOwn(o, pvc))
     .sort((a, b) => expiresAt(o, a) - expiresAt(o, b));
   const hasQuorum = healthyVoters(o).length >= quorumOf(votersOf(o).length);
   if (!waiting || !oldest || !hasQuorum) return undefined;
   const message = `${nameOf(waiting)} gets no volume (${readyCondition(waiting.object)?.message}): deleting the quarantined PVC ${oldest.metadata.name}, whose data a quorum has`;
   return {
     message,
+    latch: { quarantineReleased: iso(o.now) },
     steps: deletions([oldest]),
     event: { type: 'Warning', reason: 'QuarantineReleased', note: message },
   };
