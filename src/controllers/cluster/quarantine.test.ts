@@ -148,6 +148,14 @@ describe('a quarantined PVC', () => {
   ])('%s is deleted after its time (%d ms: %s)', (reason, ageMs, over) => {
     expect(stepsOf(keeping(quarantined(7, reason, ageMs)))).toEqual(over ? [`delete ${volumeClaimName(name(7))}`] : []);
   });
+  test('is kept as long as retained ones when the user has set deletionPolicy to Retain since', () => {
+    const o = keeping(quarantined(7, 'member-replaced', HOUR), quarantined(8, 'member-removed', HOUR));
+    const cluster = { ...o.cluster, spec: { ...o.cluster.spec, deletionPolicy: 'Retain' as const } };
+    const label = `{"metadata":{"labels":{"${QUARANTINE_LABEL}":"member-removed"}}}`;
+    const relabel = `propagateDeletionPolicy: patch ${volumeClaimName(name(7))} ${label}`;
+    const pvcSteps = (observed: Gathered) => stepsOf(observed).filter((step) => step.includes('data-'));
+    expect([pvcSteps(o), pvcSteps({ ...o, cluster })]).toEqual([[], [relabel]]);
+  });
   test('of an earlier cluster of the same name is kept when the user turns quarantine off', () => {
     const o = ofYesterday(keeping(ofEarlierCluster(quarantined(7, 'member-replaced', 0))));
     const spec = { ...o.cluster.spec, volumeQuarantine: { enabled: false } };

@@ -70,6 +70,18 @@ export function expired(o: Observed): Decided {
   return { message: `deleting PVCs of former members, whose time is over: ${namesOf(over)}`, steps: deletions(over) };
 }
 
+/** A user who sets deletionPolicy to Retain keeps the PVCs of members that were replaced before, too. */
+export const retainSteps = (o: Observed): readonly Step[] =>
+  o.cluster.spec.deletionPolicy === 'Retain'
+    ? kept(o)
+        .filter((pvc) => labelOf(pvc) === REPLACED && isOwn(o, pvc))
+        .map((pvc) => ({
+          do: 'patch',
+          to: refTo('PersistentVolumeClaim', pvc),
+          fields: { metadata: { labels: { [QUARANTINE_LABEL]: REMOVED } } },
+        }))
+    : [];
+
 const QUOTA = /exceeded quota.*(persistentvolumeclaims|storage)/s;
 /** As the scheduler reports it. A StorageClass that is missing, or a limit of attached volumes, is no lack of room. */
 const CAPACITY = /enough free storage|available persistent volumes to bind|unbound immediate PersistentVolumeClaims/;

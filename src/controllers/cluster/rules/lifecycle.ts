@@ -17,6 +17,7 @@ import {
   type Observed,
   wanted,
 } from '../observed.ts';
+import { retainSteps } from '../quarantine.ts';
 import { relabelSteps } from '../services.ts';
 import { progressDeadline, specBlockedBy } from '../spec-drift.ts';
 import { voterSteps } from '../voters.ts';
@@ -102,10 +103,9 @@ export const adoptTarget = (o: Observed): Contributed => {
 export const propagateDeletionPolicy = (o: Observed): Contributed => {
   const policy = o.cluster.spec.deletionPolicy;
   const outdated = o.members.filter((m) => isNotBeingDeleted(m) && m.object.spec.deletionPolicy !== policy);
-  if (outdated.length === 0) return undefined;
   const fields = { spec: { deletionPolicy: policy ?? null } };
-  return {
-    message: `deletionPolicy is ${policy ?? 'Delete'}`,
-    sequences: outdated.map((m) => [{ do: 'patch', to: refTo('EtcdMember', m.object), fields }]),
-  };
+  return independent(`deletionPolicy is ${policy ?? 'Delete'}`, [
+    ...outdated.map((m) => ({ do: 'patch', to: refTo('EtcdMember', m.object), fields }) as const),
+    ...retainSteps(o),
+  ]);
 };
