@@ -38,18 +38,22 @@ export class ReplacementLedger {
 
   /**
    * Claims what a plan records before it is executed, without waiting for anything. False: the limit was reached by clusters that
-   * were reconciled meanwhile. A second attempt for a member needs no further claim.
+   * were reconciled meanwhile. A second attempt for a member needs no further claim, and one for another member takes over the
+   * claim: otherwise a cluster that observes a free place would be refused it, and be reconciled in a loop.
    */
   claim(cluster: EtcdCluster, latch: Partial<EtcdClusterStatus> | undefined, now: number): boolean {
-    const { used, limit } = this.rate(now);
+    const { used, limit } = this.rate(now, cluster);
     const recorded = recentReplacements(cluster, now).map(({ member }) => member);
-    const added = (latch?.repair?.recent ?? []).filter(
-      (each) => !recorded.includes(each.member) && !this.#claimed.has(idOf(cluster, each)),
-    );
+    const added = (latch?.repair?.recent ?? []).filter(({ member }) => !recorded.includes(member));
     if (added.length > 0 && used + added.length > limit) return false;
+    const own = idOf(cluster, { member: '' });
+    const isUnrecorded = (id: string): boolean => id.startsWith(own) && !recorded.includes(id.slice(own.length));
+    if (added.length > 0) for (const id of this.#claimed.keys()) if (isUnrecorded(id)) this.#claimed.delete(id);
     for (const each of added) this.#claimed.set(idOf(cluster, each), now);
     return true;
   }
 }
 
-const idOf = (cluster: EtcdCluster, { member }: Pick<Replacement, 'member'>): string => `${keyOf(cluster)}/${member}`;
+/** With the uid: what an earlier cluster of the same name has lost is not its own. */
+const idOf = (cluster: EtcdCluster, { member }: Pick<Replacement, 'member'>): string =>
+  `${keyOf(cluster)}/${cluster.metadata.uid}/${member}`;

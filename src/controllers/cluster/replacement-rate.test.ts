@@ -272,10 +272,22 @@ test('what was claimed counts before the cache has it, and also when its cluster
   expect([ledger.claim(b, latch(10), NOW + 10), ledger.claim(c, latch(20), NOW + 20)]).toEqual([true, false]);
   expect(ledger.rate(NOW + 30, a).used, 'a was not recorded, and may try again').toBe(1);
   all.splice(0, 2);
-  expect(ledger.rate(NOW + 30)).toEqual({ used: 2, limit: 2, nextAt: NOW + HOUR });
+  expect(ledger.rate(NOW + 30)).toEqual({ used: 2, limit: 2, nextAt: NOW + 5 + HOUR });
   expect(ledger.claim(c, undefined, NOW + 30)).toBe(true);
-  expect([ledger.claim(c, latch(HOUR), NOW + HOUR), ledger.rate(NOW + HOUR).used]).toEqual([true, 2]);
-  expect(ledger.claim(a, latch(HOUR), NOW + HOUR), 'its claim of an hour ago is over').toBe(false);
+  const later = NOW + 5 + HOUR;
+  expect([ledger.claim(c, latch(HOUR), later), ledger.rate(later).used]).toEqual([true, 2]);
+  expect(ledger.claim(a, latch(HOUR), later), 'its claim of an hour ago is over').toBe(false);
+});
+
+test('a cluster that could not record its replacement may replace another member instead, and is not reconciled in a loop', () => {
+  const { cluster } = world([up]);
+  const ledger = new ReplacementLedger({ all: () => [cluster].values() }, 1);
+  const latch = (member: string) => ({
+    repair: { count: 1, last: at(0), generation: 1, recent: [{ member, at: at(0) }] },
+  });
+  expect([ledger.claim(cluster, latch('a'), NOW), ledger.rate(NOW, cluster).used]).toEqual([true, 0]);
+  expect(ledger.claim(cluster, undefined, NOW), 'a plan without a replacement').toBe(true);
+  expect([ledger.claim(cluster, latch('b'), NOW), ledger.rate(NOW).used]).toEqual([true, 1]);
 });
 
 test('members with nothing to discard are replaced beyond the limit', async () => {
