@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
 import { member, modelWorld, podOf, putInCache } from '../../../test/support/builders/ports.ts';
 import { aSchedule } from '../../../test/support/builders/schedules.ts';
-import { CERTIFICATE_NAME_ANNOTATION, CLUSTER_LABEL } from '../../api/names.ts';
+import { CERTIFICATE_NAME_ANNOTATION, CLUSTER_LABEL, QUARANTINE_LABEL } from '../../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../gen/kube.ts';
 import { secrets } from '../../kube/resources.ts';
 import { isComplete, wireCluster } from './controller.ts';
@@ -64,6 +64,29 @@ test('the deletion of a PVC enqueues its cluster, its creation does not', () => 
   putInCache(volumes, pvc({ resourceVersion: '2', annotations: { bound: 'yes' } }));
   expect(enqueued()).toBe(0);
   putInCache(volumes, pvc({ resourceVersion: '3', deletionTimestamp: 'now' }));
+  expect(enqueued()).toBe(1);
+});
+
+test('a PVC whose labels come back while it is being deleted enqueues its cluster, and so does the start or end of its quarantine', () => {
+  const { volumes, enqueued } = aWorld();
+  const pvc = (resourceVersion: string, more: object, labels: object = {}) => ({
+    apiVersion: 'v1' as const,
+    kind: 'PersistentVolumeClaim' as const,
+    metadata: {
+      namespace: 'ns',
+      name: 'data-db',
+      labels: { [CLUSTER_LABEL]: 'db', ...labels },
+      resourceVersion,
+      ...more,
+    },
+  });
+  putInCache(volumes, pvc('1', { deletionTimestamp: 'now' }));
+  expect(enqueued()).toBe(1);
+  putInCache(volumes, pvc('1', { name: 'data-db-2' }));
+  expect(enqueued()).toBe(0);
+  putInCache(volumes, pvc('2', { name: 'data-db-2' }, { [QUARANTINE_LABEL]: 'member-removed' }));
+  expect(enqueued()).toBe(1);
+  putInCache(volumes, pvc('3', { name: 'data-db-2' }));
   expect(enqueued()).toBe(1);
 });
 

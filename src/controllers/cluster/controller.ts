@@ -5,11 +5,12 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
-import { CLUSTER_LABEL, etcdClusters } from '../../api/names.ts';
+import { CLUSTER_LABEL, etcdClusters, QUARANTINE_LABEL } from '../../api/names.ts';
 import { asksCertManager, certificateKind } from '../../domain/cert-manager.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { RATE_LIMITED } from '../../domain/disruption.ts';
 import { controllerOf } from '../../domain/ownership.ts';
+import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
 import { podDisruptionBudgets, pods, services } from '../../kube/resources.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
@@ -65,8 +66,8 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
   ports.volumes.onChange((before, after) => {
     const { metadata } = after ?? before ?? {};
     const name = metadata?.labels?.[CLUSTER_LABEL];
-    const changed = before && before.metadata.deletionTimestamp !== after?.metadata.deletionTimestamp;
-    if (changed && name !== undefined) enqueue(refKey({ namespace: metadata?.namespace ?? '', name }));
+    if (name !== undefined && !sameJson(fateOf(before), fateOf(after)))
+      enqueue(refKey({ namespace: metadata?.namespace ?? '', name }));
   });
   const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.pdbs, ports.certificates];
   for (const store of owned)
@@ -82,6 +83,12 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
       }
     });
 }
+
+/** A PVC is being deleted, or quarantined. One whose labels come back may be so when the cache first shows it. */
+const fateOf = (pvc: PersistentVolumeClaim | undefined) => [
+  pvc?.metadata.deletionTimestamp ?? '',
+  pvc?.metadata.labels?.[QUARANTINE_LABEL] ?? '',
+];
 
 /** The fields of a schedule that the condition BackupFresh depends on. */
 const freshnessInputs = (schedule: EtcdSnapshotSchedule | undefined) =>
