@@ -15,17 +15,22 @@ import {
   joined,
   leaving,
   ours,
+  ownedVolume,
   replacedVolume,
   retain,
   stepsOf,
   terminatingVolume,
 } from '../../../test/support/builders/member.ts';
+import { remembering } from '../../../test/support/builders/plan.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
 const removed: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] };
 const retained = aMember({ status: joined, deleting: true, spec: retain });
 const paused = aMember({ status: joined, deleting: true, spec: { dormant: true } });
+
+const refusedPvc = (times: number) =>
+  remembering('no', { row: 'release', target: `PersistentVolumeClaim ${aVolume().metadata.name}`, times });
 
 describe('the rule that answers', () => {
   test.each<[string, Observed, string, readonly string[]]>([
@@ -75,6 +80,24 @@ describe('the rule that answers', () => {
       }),
       'makeVolumeAndPod',
       ['create Pod'],
+    ],
+    [
+      'a policy of the administrator forbids the deletion of its PVC: the PVC is kept, and no new member waits for this one',
+      leaving({ peers: removed, ...refusedPvc(5) }),
+      'release',
+      ['patch EtcdMember'],
+    ],
+    [
+      'its PVC could not be deleted for a moment: it is tried again',
+      leaving({ peers: removed, ...refusedPvc(4) }),
+      'release',
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'its PVC of an earlier operator cannot be patched: without the patch, the garbage collector would delete it',
+      leaving({ peers: removed, policy: 'Retain', volume: ours(ownedVolume), ...refusedPvc(5) }),
+      'release',
+      ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     [
       'etcd has removed it, and a user deletes its PVC too',

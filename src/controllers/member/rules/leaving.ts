@@ -11,6 +11,7 @@ import {
 import { identity, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
 import { isPodOver } from '../../../domain/pod.ts';
 import { REMOVAL_RETRY_MS } from '../../../domain/timing.ts';
+import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
 import { provenLoss } from '../evidence.ts';
 import {
@@ -34,6 +35,22 @@ function quarantineReason(o: Observed): Quarantine | undefined {
   return o.policy === 'Delete' ? undefined : 'policy-unknown';
 }
 
+/** A webhook that restarts refuses a few times, a policy that protects PVCs for ever. */
+const MAX_REFUSALS = 5;
+
+/**
+ * The PVC is neither deleted nor labelled, and stays as it is: the finalizer must not wait for that, because no member is added
+ * while another one is being deleted. One with an owner reference would not stay.
+ */
+const isRefused = (
+  { memory }: Observed,
+  { metadata: { name, ownerReferences = [] } }: PersistentVolumeClaim,
+): boolean =>
+  ownerReferences.length === 0 &&
+  memory.failures.some(
+    ({ is, target, times }) => is === 'refused' && target === `PersistentVolumeClaim ${name}` && times >= MAX_REFUSALS,
+  );
+
 /**
  * What happens to the PVC of a member that etcd does not need any more. One that is kept gets a label why and an annotation since
  * when. The PVC of a seed whose cluster never formed is not kept: it would block the next seed of that name. The garbage
@@ -41,6 +58,7 @@ function quarantineReason(o: Observed): Quarantine | undefined {
  */
 function disposeVolume(o: Observed): readonly Step[] {
   if (o.volume.is !== 'ours' || inMemory(o) || isBeingDeleted(o.volume.object)) return [];
+  if (isRefused(o, o.volume.object)) return [];
   const what = refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true });
   if (!isClusterFormed(o) && o.cluster !== undefined)
     return [{ do: 'patch', to: what, fields: { metadata: { ownerReferences: ownedBy(etcdMembers, o.member) } } }];
