@@ -1,6 +1,6 @@
 /** Invariants about members that are replaced: evidence errs, and data is destroyed for it. */
 import { EVIDENCE } from '../../src/api/etcd-member.ts';
-import { CLUSTER_LABEL, volumeClaimName } from '../../src/api/names.ts';
+import { volumeClaimName } from '../../src/api/names.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import type { OnWrite } from './invariants.ts';
@@ -53,10 +53,9 @@ export const replacedVolumesAreKept: OnWrite = (scene, { verb, resource, ref }) 
   }
   const member = resource.kind === 'EtcdMember' && membersOf(world).find(({ metadata }) => metadata.name === ref.name);
   const pvc = world.ground.find(persistentVolumeClaims, volumeClaimName(ref.name));
-  const isCached = pvc?.metadata.labels?.[CLUSTER_LABEL] !== undefined; // without its labels, the operator cannot quarantine it
   const reason = (member && findCondition(member.status?.conditions, 'Ready')?.reason) || '';
   const isJudged = JUDGED.includes(reason) || (reason === EVIDENCE.nodeLost && isOnPresentNode(world, ref.name));
-  if (isCached && scene.servedAt !== undefined && isJudged) replaced.set(pvc.metadata.uid ?? '', now);
+  if (pvc && scene.servedAt !== undefined && isJudged) replaced.set(pvc.metadata.uid ?? '', now);
   return undefined;
 };
 const isOnPresentNode = (world: World, member: string): boolean => {

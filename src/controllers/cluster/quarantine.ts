@@ -35,7 +35,7 @@ const isEnabled = ({ spec }: EtcdCluster): boolean => spec.volumeQuarantine?.ena
 const isOwn = ({ cluster }: Observed, { metadata }: PersistentVolumeClaim): boolean =>
   !(Date.parse(metadata.creationTimestamp ?? '') < Date.parse(cluster.metadata.creationTimestamp ?? ''));
 
-/** Before the EtcdMember is deleted: the member controller keeps a PVC with this label. A refused label does not keep a cluster from being repaired. */
+/** Before the EtcdMember is deleted: the member controller keeps a PVC with this label. Where it is refused, the record in `status.repair` says the same. */
 export function quarantineSteps(o: Observed, m: MemberView, reason = ''): readonly Step[] {
   const { pvcObject: pvc } = m;
   if (!pvc || !isEnabled(o.cluster) || !discardsOnJudgement(o, m)) return [];

@@ -22,6 +22,7 @@ import {
   terminatingVolume,
 } from '../../../test/support/builders/member.ts';
 import { remembering } from '../../../test/support/builders/plan.ts';
+import type { EtcdClusterSpec } from '../../api/etcd-cluster.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
@@ -29,6 +30,14 @@ const removed: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'o
 const retained = aMember({ status: joined, deleting: true, spec: retain });
 const paused = aMember({ status: joined, deleting: true, spec: { dormant: true } });
 
+/** The cluster controller has recorded that it replaces this member. */
+const replacing = (spec: Partial<EtcdClusterSpec> = {}) => {
+  const recent = [{ member: SEED_NAME, at: '2026-01-01T11:59:00Z' }];
+  return aCluster({
+    spec,
+    status: { ...FORMED, repair: { count: 1, last: '2026-01-01T11:59:00Z', generation: 1, recent } },
+  });
+};
 const refusedPvc = (times: number) =>
   remembering('no', { row: 'release', target: `PersistentVolumeClaim ${aVolume().metadata.name}`, times });
 
@@ -80,6 +89,18 @@ describe('the rule that answers', () => {
       }),
       'makeVolumeAndPod',
       ['create Pod'],
+    ],
+    [
+      'it was replaced on failure evidence, and a webhook has refused or removed the label: its PVC is kept all the same',
+      leaving({ peers: removed, cluster: replacing() }),
+      'release',
+      ['patch PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'it was replaced on failure evidence, and the user has turned quarantine off',
+      leaving({ peers: removed, cluster: replacing({ volumeQuarantine: { enabled: false } }) }),
+      'release',
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     [
       'a policy of the administrator forbids the deletion of its PVC: the PVC is kept, and no new member waits for this one',

@@ -82,9 +82,15 @@ export const inMemory = (o: Observed): boolean => o.member.spec.storage.medium =
 export const isPvcTerminating = (o: Observed): boolean =>
   o.volume.is === 'ours' && !inMemory(o) && isBeingDeleted(o.volume.object);
 /** The cluster controller has quarantined the PVC, because it replaces this member on failure evidence. */
-export const isReplaced = ({ volume }: Observed): boolean =>
+export const isQuarantined = ({ volume }: Observed): boolean =>
   volume.is === 'ours' &&
   volume.object.metadata.labels?.[QUARANTINE_LABEL] === ('member-replaced' satisfies Quarantine);
+/** Also by the record of the cluster: a webhook may refuse the label or remove it, and a PVC without labels is not in the cache. */
+export const isReplaced = (o: Observed): boolean => {
+  const { spec, status } = o.cluster ?? {};
+  const isRecorded = status?.repair?.recent?.some(({ member }) => member === o.member.metadata.name) === true;
+  return isQuarantined(o) || (isRecorded && spec?.volumeQuarantine?.enabled !== false);
+};
 export const isDeleting = (o: Observed): boolean => o.member.metadata.deletionTimestamp !== undefined;
 export const isClusterBeingDeleted = (o: Observed): boolean =>
   o.cluster === undefined || o.cluster.metadata.deletionTimestamp !== undefined;

@@ -31,7 +31,7 @@ import {
   isDeleting,
   isDormant,
   isPvcTerminating,
-  isReplaced,
+  isQuarantined,
   type Observed,
 } from '../observed.ts';
 import { votes, wantedPod } from '../wanted-pod.ts';
@@ -118,7 +118,7 @@ export const correctVolume = (o: Observed): Contributed => {
  * failure evidence, before etcd has removed it: without the label, its PVC would be deleted at once.
  */
 export const endQuarantine = (o: Observed): Contributed => {
-  if (isDeleting(o) || o.volume.is !== 'ours' || !isReplaced(o) || provenLoss(o) !== undefined) return undefined;
+  if (isDeleting(o) || o.volume.is !== 'ours' || !isQuarantined(o) || provenLoss(o) !== undefined) return undefined;
   const at = Date.parse(o.volume.object.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? '') || 0;
   if (o.now - at < REPLACED_WITHIN_MS) return undefined; // its EtcdMember is about to be deleted
   const annotations = { [QUARANTINED_AT_ANNOTATION]: null, [QUARANTINE_REASON_ANNOTATION]: null };
