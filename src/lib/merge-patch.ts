@@ -24,3 +24,10 @@ export function mergePatch(before: unknown, after: unknown): Record<string, unkn
   }
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
+
+/** The paths of the fields that a patch sets, as `metadata.labels.team`. */
+export const pathsIn = (patch: Readonly<Record<string, unknown>>): readonly string[] =>
+  Object.entries(patch).flatMap(([key, value]) => {
+    if (!isObject(value)) return [key];
+    return pathsIn(value).map((path) => `${key}.${path}`);
+  });

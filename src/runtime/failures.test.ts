@@ -90,6 +90,26 @@ test('a write that succeeds four times in ten minutes is overwritten by another 
   expect(key.known()[0]?.message).toContain('another controller or an admission webhook changes it');
 });
 
+test('a user reads which fields another writer changes, and not all of a hundred', () => {
+  const overwritten = (step: Step<NamedCall>): string | undefined => {
+    const key = aKey();
+    for (const _ of [1, 2, 3, 4]) key.upkeep([step]);
+    return key.known()[0]?.message;
+  };
+  expect(overwritten(patch('a'))).toContain('has written metadata.labels.team again');
+  const spec = { selector: { app: 'etcd' }, ports: [{ port: 2379 }] };
+  expect(overwritten({ do: 'apply', to: ref(), fields: { metadata: { annotations: {} }, spec } })).toContain(
+    'has written spec.selector.app, spec.ports again',
+  );
+  const labels = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`l${i}`, null]));
+  expect(overwritten({ do: 'patch', to: ref(), fields: { metadata: { labels } } })).toMatch(
+    /written (metadata\.labels\.l\d, ){5}95 more again/,
+  );
+  expect(overwritten({ do: 'create', object: { apiVersion: 'v1', kind: 'Service', metadata: {} } })).toContain(
+    'has written it again',
+  );
+});
+
 test('a write that another writer reverts at once is held back, although the object is as wanted for a moment', () => {
   const key = aKey();
   for (const _ of [1, 2, 3, 4]) {

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { isRefusal } from '../kube/errors.ts';
 import type { Fields } from '../kube/object.ts';
 import { type BackoffOptions, backoffMs } from '../lib/backoff.ts';
-import { isObject, sameJson } from '../lib/merge-patch.ts';
+import { isObject, pathsIn, sameJson } from '../lib/merge-patch.ts';
 import type { Clock } from './clock.ts';
 import { type Executed, isStale, type Outcome } from './execute.ts';
 import { type Failure, type NamedCall, type Plan, RetryLater, type Step, stepTarget, type UpkeepTask } from './plan.ts';
@@ -156,7 +156,7 @@ export class Failures {
     }
     known.stale.delete(id);
     const ids = task.steps.map((step) => identityOf(task.row, step));
-    const patches = task.steps.map((step) => (step.do === 'patch' ? { by: id, fields: step.fields } : undefined));
+    const patches = task.steps.map((step) => ('fields' in step ? { by: id, fields: step.fields } : undefined));
     for (const now of patches) if (now) withdraw(known.repeats, now);
     const worst = this.#repeat(known, ids, UPKEEP_REPEATED_WITHIN_MS, UPKEEP_BACKOFF, patches);
     if (worst) known.upkeep.set(id, this.#overwritten(what, worst));
@@ -194,10 +194,9 @@ export class Failures {
     return backoffMs(times, this.#clock.random(), inSteps ? STEPS_BACKOFF : UPKEEP_BACKOFF);
   }
 
-  #overwritten(what: What, { times, until, at: writtenAt }: Repeat): Known {
+  #overwritten(what: What, { times, until, at: writtenAt, patched }: Repeat): Known {
     const at = this.#clock.now();
-    const message =
-      'the operator has written it again and again, and it does not stay as written: another controller or an admission webhook changes it';
+    const message = `the operator has written ${namesOf(patched)} again and again, and it does not stay as written: another controller or an admission webhook changes it`;
     return { ...what, is: 'overwritten', message, times, since: at, at, delayMs: until - writtenAt, retryAt: until };
   }
 
@@ -241,6 +240,14 @@ const contradicts = (before: Fields, now: Fields): boolean =>
     const [was, is] = [before[name], now[name]];
     return isObject(was) && isObject(is) ? contradicts(was, is) : name in before && !sameJson(was, is);
   });
+
+/** More fields would hide the message, and the API server rejects one that is too long. */
+const MAX_NAMED = 5;
+function namesOf(patched: Patched | undefined): string {
+  const paths = patched ? pathsIn(patched.fields) : [];
+  const more = paths.length > MAX_NAMED ? [`${paths.length - MAX_NAMED} more`] : [];
+  return [...paths.slice(0, MAX_NAMED), ...more].join(', ') || 'it';
+}
 
 const idOf = ({ row, target }: { readonly row: string; readonly target: string }): string => `${row} ${target}`;
 
