@@ -8,6 +8,7 @@ import {
 } from '../../domain/disruption.ts';
 import { podBlockedBy } from '../../domain/member-pod.ts';
 import { loads } from './credentials/state.ts';
+import { ownEntries } from './foreign-members.ts';
 import {
   createdAt,
   desired,
@@ -24,7 +25,7 @@ import {
   type Observed,
   type Successor,
 } from './observed.ts';
-import { isCorrupt, isHealthy, leaderOf, learnersOf, votersOf } from './quorum.ts';
+import { isCorrupt, isHealthy, leaderOf, votersOf } from './quorum.ts';
 import { replacementBackOff } from './replacement-back-off.ts';
 import { rateLimitedBy } from './replacement-rate.ts';
 
@@ -79,12 +80,15 @@ function waiting(o: Observed, m: MemberView | undefined): Pick<JoinerView, 'neve
   return started || !isNotBeingDeleted(m) ? {} : { neverStartedForMs: o.now - createdAt(m) };
 }
 
+const ownLearners = (o: Observed): readonly EtcdMemberEntry[] => ownEntries(o).filter(({ isLearner }) => isLearner);
+
 export const quorumView = (o: Observed): QuorumView => ({
   desired: desired(o),
   leader: leaderOf(o),
   voters: votersOf(o).map((entry) => listed(o, entry)),
   joiners: [
-    ...learnersOf(o).map((entry) => ({ ...listed(o, entry), ...waiting(o, memberOf(o, entry)) })),
+    // A learner of a user has no vote, and the operator restarts members without waiting for it.
+    ...ownLearners(o).map((entry) => ({ ...listed(o, entry), ...waiting(o, memberOf(o, entry)) })),
     ...o.members.filter((m) => !entryOf(o, m)).map((m) => ({ ...factsOf(o, m), ...waiting(o, m) })),
   ],
 });

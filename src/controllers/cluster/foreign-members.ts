@@ -12,6 +12,12 @@ export function foreignMembers(o: ClusterFacts): readonly EtcdMemberEntry[] {
   );
 }
 
+/** The others that etcd lists. They alone count towards the number of members that the spec asks for. */
+export function ownEntries(o: ClusterFacts): readonly EtcdMemberEntry[] {
+  const foreign = foreignMembers(o);
+  return (entriesOf(o) ?? []).filter((entry) => !foreign.includes(entry));
+}
+
 export function foreignMessage(o: ClusterFacts): string | undefined {
   const named = foreignMembers(o).map(
     ({ id, name, peerURLs, isLearner }) =>

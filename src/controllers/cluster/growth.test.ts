@@ -23,6 +23,8 @@ import { EVIDENCE } from '../../api/etcd-member.ts';
 import { decide } from './decide.ts';
 import type { Gathered } from './observed.ts';
 
+/** A learner that a user added, to mirror the data. */
+const mirror = { id: 'f00', name: 'mirror', peerURLs: ['https://10.9.9.9:2380'], isLearner: true };
 const pending: Is = { as: 'unlisted', fresh: true, spec: { initialCluster: '' } };
 
 describe('while a cluster grows, the rule that decides', () => {
@@ -305,6 +307,30 @@ describe('while a cluster grows, the rule that decides', () => {
       }),
       'steady',
       [],
+    ],
+    [
+      'a learner of a user takes the place of no member: a lost one is replaced',
+      world([up, up], { replicas: 3, alsoListed: [mirror] }),
+      'addLearner',
+      [`addLearner ${name(10)}`],
+    ],
+    [
+      'a voter of a user takes the place of no member, and etcd alone knows whether it is healthy',
+      world([up, up], { replicas: 3, alsoListed: [{ ...mirror, isLearner: false }] }),
+      'addLearner',
+      [`addLearner ${name(10)}`],
+    ],
+    [
+      'beside a voter of a user, no member is added while one of the others is down',
+      world([up, down], { replicas: 3, alsoListed: [{ ...mirror, isLearner: false }] }),
+      'waitForMembers',
+      [],
+    ],
+    [
+      'a member that was just added beside a learner of a user is created',
+      world([up, up, awaited], { alsoListed: [mirror] }),
+      'startNext',
+      [`create ${name(3)}`],
     ],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);

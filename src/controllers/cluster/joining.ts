@@ -80,7 +80,7 @@ export const needsReplacementVoter = (o: Observed): boolean => {
   return voters.length > 0 && voters.every((m) => m !== undefined && (isLeaving(m) || isLosingPvc(m)));
 };
 
-/** The maximum number of members in etcd's member list. A member whose PVC is being deleted is removed after its replacement votes. */
+/** The maximum number of members in etcd's member list, without those of users. A member whose PVC is being deleted is removed after its replacement votes. */
 export function maxMembers(o: Observed): number {
   if (needsReplacementVoter(o)) return votersOf(o).length + 1;
   return desired(o) + (o.members.some(isLosingPvc) ? 1 : 0);

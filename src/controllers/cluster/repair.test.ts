@@ -382,6 +382,13 @@ test('failed replacements of the last hour still count, however long members wer
   expect(decide(world([ready, ready, ready], { status: repair(5, 3_600) })).status.repair).toBeUndefined();
 });
 
+test('a member that a user added to etcd does not keep failed replacements from being forgotten after an hour of health', () => {
+  const ready = { readyForMs: 2 * HOUR };
+  const alsoListed = [{ id: 'f00', name: 'mirror', peerURLs: ['https://10.9.9.9:2380'], isLearner: true }];
+  const { status } = decide(world([ready, ready, ready], { status: repair(5, 3_600), alsoListed }));
+  expect(status.repair).toBeUndefined();
+});
+
 test('the time of the first of several replacements is kept', () => {
   const { latch } = decide(world([up, up, { ...lost, ageMs: 60_000 }], { status: repair(1, 61) }));
   expect(latch?.repair).toMatchObject({ count: 2, since: at(61_000) });

@@ -2,6 +2,7 @@
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { HEALTHY_RESET_MS, REPLACED_WITHIN_MS, REPLACEMENT_PAUSE_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
+import { ownEntries } from './foreign-members.ts';
 import {
   createdAt,
   desired,
@@ -46,7 +47,8 @@ export function failedReplacements(o: Observed, m: MemberView): number {
 export function hasRecovered(o: Observed): boolean {
   const isSettled = (time: string | undefined): boolean => o.now - Date.parse(time ?? '') >= HEALTHY_RESET_MS;
   return (
-    entriesOf(o)?.length === desired(o) &&
+    entriesOf(o) !== undefined &&
+    ownEntries(o).length === desired(o) &&
     o.members.length === desired(o) &&
     o.members.every((m) => isReadyVoter(m) && isHealthy(o, m)) &&
     o.members.every((m) => isSettled(readyCondition(m.object)?.lastTransitionTime)) &&

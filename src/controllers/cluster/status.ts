@@ -18,7 +18,7 @@ import type { ClusterCall } from './calls.ts';
 import type { CredentialsDecision } from './credentials/decide.ts';
 import { ROTATING } from './credentials/state.ts';
 import { AUTH_ENABLED, CERTIFICATES_VALID } from './credentials/status.ts';
-import { foreignMembers, foreignMessage } from './foreign-members.ts';
+import { foreignMembers, foreignMessage, ownEntries } from './foreign-members.ts';
 import { lossOfAll } from './loss.ts';
 import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC, stepFailures } from './managed-objects.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
@@ -195,7 +195,7 @@ const isWhole = (o: Observed): boolean =>
   o.members.length === desired(o) &&
   o.members.every((m) => isNotBeingDeleted(m) && !isDormant(m)) &&
   voterCount(o) - foreignMembers(o).filter((entry) => !entry.isLearner).length === desired(o) &&
-  (entriesOf(o)?.length ?? desired(o)) - foreignMembers(o).length === desired(o);
+  (entriesOf(o) ? ownEntries(o).length : desired(o)) === desired(o);
 
 function pausedMessage(o: Observed, message: string): string {
   if (running(o)) return message;

@@ -25,6 +25,13 @@ import { decide } from '../decide.ts';
 import type { Gathered } from '../observed.ts';
 import { restart } from '../rules/restart.ts';
 
+/** etcd also lists a member that a user added. */
+const withMirror = (o: Gathered, isLearner: boolean): Gathered => {
+  if (o.etcd.is !== 'answers') return o;
+  const mirror = { id: 'f00', name: 'mirror', peerURLs: ['https://10.9.9.9:2380'], isLearner };
+  return { ...o, etcd: { ...o.etcd, members: [...o.etcd.members, mirror] } };
+};
+
 describe('which member is restarted', () => {
   test('none, while the recorded bundle does not change', () => {
     expect([decide(rotating([up, up, up], {})).rule, stepsOf(rotating([up, up, up], {}))]).toEqual(['steady', []]);
@@ -112,6 +119,16 @@ describe('which member is restarted', () => {
         pvc: 'terminating',
       })),
       [`addLearner ${name(10)}`],
+    ],
+    [
+      'a member beside a learner of a user, which has no vote',
+      withMirror(draining(rotating([started(BOTH), started(OLD), started(BOTH)], widening), 1), true),
+      [`delete ${name(2)}`],
+    ],
+    [
+      'not beside a voter of a user: the quorum needs it, and the operator cannot tell whether it is healthy',
+      withMirror(rotating([started(BOTH), started(OLD), started(BOTH)], widening), false),
+      [],
     ],
     ['the only member, because its downtime is unavoidable', rotating([started(OLD)], widening), [`delete ${name(1)}`]],
     [

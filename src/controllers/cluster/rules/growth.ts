@@ -10,6 +10,7 @@ import { refTo } from '../../../runtime/plan.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
 import { blockedBy } from '../disruption-view.ts';
 import { addition } from '../etcd-calls.ts';
+import { ownEntries } from '../foreign-members.ts';
 import {
   isAddedWithoutObject,
   isFull,
@@ -38,7 +39,7 @@ import {
   wanted,
 } from '../observed.ts';
 import { released } from '../quarantine.ts';
-import { healthyVoters, learnersOf, votersOf } from '../quorum.ts';
+import { healthyVoters, learnersOf } from '../quorum.ts';
 import { isUpToDate } from '../spec-drift.ts';
 import { voterSteps } from '../voters.ts';
 
@@ -52,9 +53,15 @@ export function completePending(o: Observed): Decided {
   if (!entries || !pending) return undefined;
   if (entryOf(o, pending))
     return writeJoinList(pending, entries, `writing the initialCluster of member ${nameOf(pending)}`);
-  if (isFull(o) || healthyVoters(o).length < votersOf(o).length) return undefined;
+  if (isFull(o) || isVoterUnhealthy(o)) return undefined;
   return { message: `adding member ${nameOf(pending)} to etcd`, steps: [addition(o, nameOf(pending))] };
 }
+
+/** etcd would refuse to add a member. Whether a voter of a user is healthy, etcd alone knows. */
+const isVoterUnhealthy = (o: Observed): boolean => {
+  const healthy = healthyVoters(o);
+  return ownEntries(o).some((entry) => !entry.isLearner && !healthy.includes(entry));
+};
 
 const writeJoinList = (m: MemberView, entries: readonly EtcdMemberEntry[], message: string): Decided => ({
   message,
@@ -97,10 +104,10 @@ export const waitForAuth = (o: Observed): Decided => {
  * promoted: etcd refuses to add a member for five seconds after a promotion.
  */
 export function addLearner(o: Observed): Decided {
-  const entries = entriesOf(o);
-  if (!entries || entries.length >= maxMembers(o) || isFull(o) || joining(o).length > 0) return undefined;
+  const entries = ownEntries(o);
+  if (!entriesOf(o) || entries.length >= maxMembers(o) || isFull(o) || joining(o).length > 0) return undefined;
   if (o.members.some(isLeaving) && !needsReplacementVoter(o)) return undefined;
-  if (healthyVoters(o).length < votersOf(o).length) return undefined;
+  if (isVoterUnhealthy(o)) return undefined;
   if (o.credentials.join.blockedBy) return undefined;
   // The Pod of a seed that is not recorded as a voter may still bootstrap: with an emptied volume it would do so again.
   if (entries.length === 1 && voterSteps(o).length > 0) return undefined;

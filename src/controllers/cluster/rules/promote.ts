@@ -2,11 +2,11 @@
 import { PROMOTE_PROBE } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { etcdStep } from '../etcd-calls.ts';
+import { ownEntries } from '../foreign-members.ts';
 import { isFull, isJoinRefused, isStuck, joining, startedAt } from '../joining.ts';
 import {
   type Decided,
   desired,
-  entriesOf,
   isNotBeingDeleted,
   memberOf,
   nameOf,
@@ -25,7 +25,7 @@ export function promote(o: Observed): Decided {
         : [];
     })
     .sort((a, b) => b.applied - a.applied);
-  const more = (entriesOf(o)?.length ?? 0) < desired(o) && !isFull(o) && !isJoinRefused(o);
+  const more = ownEntries(o).length < desired(o) && !isFull(o) && !isJoinRefused(o);
   if (!first || (more && joining(o).some((m) => !isStuck(o, m)))) return undefined;
   const waited = o.now - (startedAt(first.m) ?? o.now);
   return {

@@ -1,12 +1,11 @@
 /** Rules that remove members, one at a time: etcd removes a member before its PVC is deleted. */
-import { headlessServiceName } from '../../../api/names.ts';
-import { identity } from '../../../domain/ownership.ts';
 import { quorumOf } from '../../../domain/quorum.ts';
 import { DISRUPTION_RECHECK_MS, UNLISTED_MEMBER_RECHECK_MS } from '../../../domain/timing.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
 import { blockedBy, isPolicyRecorded } from '../disruption-view.ts';
 import { removal, transferFirst } from '../etcd-calls.ts';
+import { ownEntries } from '../foreign-members.ts';
 import { isAddedWithoutObject, maxMembers, needsReplacementVoter, waitsForReplacement } from '../joining.ts';
 import {
   createdAt,
@@ -48,16 +47,12 @@ export function removeLeaving(o: Observed): Decided {
 
 /** Members that etcd lists and that have no EtcdMember: after a scale-up that was reverted, or an EtcdMember whose finalizer was stripped. */
 export function removeOrphanMember(o: Observed): Decided {
-  const entries = entriesOf(o) ?? [];
-  const { name, namespace } = identity(o.cluster);
-  const domain = `.${headlessServiceName(name)}.${namespace}.svc`;
+  const entries = ownEntries(o);
   for (const entry of entries) {
     if (memberOf(o, entry)) continue;
     // A user has removed a member and added it again: it runs under another id than the recorded one.
     if (o.members.some(({ answersAs }) => answersAs === entry.id)) continue;
     if (isAddedWithoutObject(o, entry) && entries.length <= maxMembers(o)) continue;
-    // A member at an address outside the headless Service was added by a user: as a learner, to mirror or to move the data.
-    if (!entry.peerURLs.some((url) => url.includes(domain))) continue;
     const decision = removeMember(o, entry, `removing ${nameIn(entry)} from etcd: it has no EtcdMember`);
     if (decision) return decision;
   }
