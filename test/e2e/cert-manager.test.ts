@@ -1,7 +1,10 @@
 /** Clusters whose certificates come from cert-manager, whose real controllers run beside the nodes, as an administrator. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
-import { aTenant, becomes, testCluster } from '../support/journeys/journey.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
+import { settled } from '../support/journeys/at-rest.ts';
+import { aTenant, becomes, conditionOf, KIND, testCluster } from '../support/journeys/journey.ts';
+import { rewrites } from '../support/journeys/rewriting-policy.ts';
 import { isIssuedBy, PATIENCE_MS, survives } from '../support/journeys/rotation-journey.ts';
 import {
   certificatesAre,
@@ -16,6 +19,7 @@ import {
   changes,
   encryptsInside,
   isRenewed,
+  replaceOne,
   servesOneWay,
   threeServing,
 } from '../support/journeys/tls-journey.ts';
@@ -55,6 +59,25 @@ describe('certificates of cert-manager', () => {
       await nudgeKubelets(tenant, 'mutual');
     });
     await served.endsWell(3);
+  });
+
+  test('an admission policy rewrites labels, the PodDisruptionBudget and Certificates: the cluster forms, is repaired, and a condition names the fields', async () => {
+    const tenant = await aTenant();
+    await rewrites(tenant);
+    const additionalMetadata = { labels: { team: 'ours' } };
+    const source = fromCertManager(tenant, 'rewritten');
+    const { writer } = await threeServing(tenant, 'rewritten', source, { additionalMetadata });
+    await becomes('the condition to name the fields', async () => {
+      const condition = conditionOf(await tenant.get(KIND, 'rewritten'), 'ManagedObjectsInSync');
+      expect(condition).toMatchObject({ status: 'False', reason: 'Overwritten' });
+      const { message } = condition ?? {};
+      expect(message).toMatch(/Service rewritten: [^;]*metadata\.labels\.team/);
+      expect(message).toMatch(/PodDisruptionBudget rewritten: [^;]*spec\.minAvailable/);
+      expect(message).toMatch(/Certificate rewritten-server: [^;]*spec\.privateKey/);
+    });
+    await replaceOne(tenant);
+    await settled(tenant, 'rewritten');
+    expect((await writer.end()).lost, ABOUT_DATA).toEqual([]);
   });
 
   test.runIf(process.env['DEV_TEST_ALL'])(

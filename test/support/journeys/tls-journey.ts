@@ -18,8 +18,8 @@ import {
 } from './tls.ts';
 
 /** A cluster of three that serves a client with a certificate. */
-export async function threeServing(tenant: Tenant, name: string, source: Source): Promise<Serving> {
-  await tenant.create(name, { replicas: 3, tls: source.tls, ...IN_MEMORY });
+export async function threeServing(tenant: Tenant, name: string, source: Source, spec = {}): Promise<Serving> {
+  await tenant.create(name, { replicas: 3, tls: source.tls, ...IN_MEMORY, ...spec });
   await source.give();
   await settled(tenant, name);
   await certificatesAre(tenant, name, 'True', 'Valid');
