@@ -71,6 +71,22 @@ test('the response of a member of another cluster is ignored', async () => {
   expect(selves(await observed(world))).toEqual([undefined]);
 });
 
+test('one member belongs to another cluster: the others are asked for the member list, and lost members are replaced', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  const listFrom = async (others: number) => {
+    let asked = 0;
+    const memberList: typeof world.etcd.memberList = async (ask) => {
+      const answer = await world.etcd.memberList(ask);
+      return answer.ok && asked++ < others ? { ...answer, value: { ...answer.value, clusterId: 0xf00n } } : answer;
+    };
+    const o = await observed({ ...world, etcd: { ...world.etcd, memberList } });
+    return o.etcd.is === 'answers' && o.etcd.clusterID;
+  };
+  const ours = (await observed(world)).cluster.status?.clusterID;
+  expect([await listFrom(1), await listFrom(2), await listFrom(3)]).toEqual([ours, ours, '0000000000000f00']);
+});
+
 test('a response with another member id than the recorded one does not count for that member', async () => {
   const world = modelWorld();
   const nodes = await runningCluster(world, 3);

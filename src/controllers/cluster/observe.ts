@@ -71,7 +71,7 @@ export async function observe(
     observeObject(ports.client, ports.services, cluster, headlessServiceName(name), signal),
     observeObject(ports.client, ports.services, cluster, clientServiceName(name), signal),
     observePdb(ports, cluster, signal),
-    askEtcd(requests, found),
+    askEtcd(requests, cluster, found),
     askEach(requests, cluster, found),
   ]);
   const listed = list.is === 'answers' ? list.view : list;
@@ -244,26 +244,37 @@ type Listed =
   /** With the endpoint that returned the list. */
   | { readonly is: 'answers'; readonly view: Answers; readonly from: string };
 
-/** Asks voters first. The list is linearizable, so the first response is that of the quorum. */
-async function askEtcd({ etcd, ask }: Requests, members: readonly MemberView[]): Promise<Listed> {
+/**
+ * Asks voters first. The list is linearizable, so the first response is that of the quorum. One member with the volume of another
+ * cluster must not keep the others from being repaired: its list counts only when no other member responds.
+ */
+async function askEtcd(
+  { etcd, ask }: Requests,
+  { status }: EtcdCluster,
+  members: readonly MemberView[],
+): Promise<Listed> {
   const order = [...members].sort((a, b) => rank(b) - rank(a));
   let view: Listed = { is: 'notAsked' };
+  let ofAnother: Listed | undefined;
   for (const endpoint of order.flatMap(endpointsOf)) {
-    const answer = await etcd.memberList({ ...ask, endpoint, linearizable: true });
-    if (!answer.ok) {
-      const { kind, message } = answer.error;
+    const response = await etcd.memberList({ ...ask, endpoint, linearizable: true });
+    if (!response.ok) {
+      const { kind, message } = response.error;
       if (kind === 'authFailed') return { is: 'authRejected', message }; // every member would reject it too, and each attempt takes long
       const authRequired: boolean = kind === 'authRequired' || view.is === 'authRequired';
       view = { is: authRequired ? 'authRequired' : 'unreachable', message };
       continue;
     }
-    const { clusterId, members: entries } = answer.value;
+    const { clusterId, members: entries } = response.value;
     const listed = entries.map(({ id, name, peerURLs, isLearner }) => ({ id: hexId(id), name, peerURLs, isLearner }));
-    return {
+    const clusterID = hexId(clusterId);
+    const answer: Listed = {
       is: 'answers',
       from: endpoint,
-      view: { is: 'answers', clusterID: hexId(clusterId), members: listed, alarms: [] },
+      view: { is: 'answers', clusterID, members: listed, alarms: [] },
     };
+    if (clusterID === (status?.clusterID ?? clusterID)) return answer;
+    ofAnother ??= answer;
   }
-  return view;
+  return ofAnother ?? view;
 }
