@@ -1,7 +1,17 @@
 /** A Pod is taken away only if its successor could run. */
 import { expect, test } from 'vitest';
-import { name, stepsOf } from '../../../test/support/builders/members.ts';
-import { BOTH, changed, draining, OLD, rotating, started, widening } from '../../../test/support/builders/rotating.ts';
+import { down, name, stepsOf, unreachable } from '../../../test/support/builders/members.ts';
+import {
+  BOTH,
+  bundle,
+  changed,
+  draining,
+  narrowing,
+  OLD,
+  rotating,
+  started,
+  widening,
+} from '../../../test/support/builders/rotating.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { ApiError, noAnswer } from '../../kube/errors.ts';
@@ -10,6 +20,14 @@ import { decide } from './decide.ts';
 import { observeSuccessors, type SuccessorPorts } from './observe-successors.ts';
 import type { Gathered } from './observed.ts';
 
+/** All certificates have expired: each of the members may be restarted first. */
+const cutOff: Gathered = {
+  ...rotating(
+    [1, 2, 3].map(() => started(OLD, down)),
+    { ...narrowing, expired: [bundle('peer', OLD)] },
+  ),
+  etcd: unreachable,
+};
 const rotated = () => draining(rotating([started(OLD), started(OLD), started(BOTH)], widening), 1);
 
 /** The cluster after the API server was asked, and the Pods that it was asked about. */
@@ -66,6 +84,25 @@ test.each<[string, Error, boolean]>([
 ])('%s', async (_, error, restarts) => {
   const { o } = await asked(rotated(), error);
   expect(stepsOf(o).includes(`delete ${name(2)}`)).toBe(restarts);
+});
+
+test.each<[string, Error, number]>([
+  [
+    'a webhook that hangs until its time is over',
+    refusal(500, 'failed calling webhook "a.b": context deadline exceeded'),
+    1,
+  ],
+  ['no answer', noAnswer('create pods', 'Timeout', 'no answer'), 1],
+  ['a policy, which may allow the Pod of another member', refusal(403, 'denied by policy'), 3],
+])('%s: the API server is asked only as often as the deadline of a reconcile allows', async (_, error, times) => {
+  const { o, pods } = await asked(cutOff, error);
+  expect(pods).toHaveLength(times);
+  expect(stepsOf(o).filter((step) => step.startsWith('delete'))).toEqual([]);
+});
+
+test('a process that only observes cannot ask, and shows what it would do', async () => {
+  const { o } = await asked(rotated(), noAnswer('create pods', 'NotLeading', 'no lease'));
+  expect(stepsOf(o)).toEqual([`delete ${name(2)}`]);
 });
 
 test('nothing is asked while no member may be restarted', async () => {

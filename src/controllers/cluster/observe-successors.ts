@@ -4,7 +4,7 @@ import type { EtcdMember } from '../../api/etcd-member.ts';
 import { identity } from '../../domain/ownership.ts';
 import type { Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
-import { ApiError, isRefusal } from '../../kube/errors.ts';
+import { ApiError, isNotLeading, isRefusal } from '../../kube/errors.ts';
 import { pods } from '../../kube/resources.ts';
 import { restartedBy } from './decide.ts';
 import { type Gathered, type MemberView, nameOf, type Successor } from './observed.ts';
@@ -28,7 +28,9 @@ export async function observeSuccessors(
   for (;;) {
     const next = restartedBy({ ...gathered, successors: checked });
     if (!next || checked.some(({ member }) => member === nameOf(next))) return checked;
-    checked.push(await check(ports, gathered.cluster, next, signal));
+    const { aboutAll, ...answer } = await check(ports, gathered.cluster, next, signal);
+    if (aboutAll) return gathered.members.map((m) => ({ ...answer, member: nameOf(m) }));
+    checked.push(answer);
   }
 }
 
@@ -37,7 +39,7 @@ async function check(
   cluster: EtcdCluster,
   { object }: MemberView,
   signal: AbortSignal,
-): Promise<Successor> {
+): Promise<Successor & { readonly aboutAll?: boolean }> {
   const { name: member } = identity(object);
   const pod = podOf(object, cluster);
   const { name: _taken, ...metadata } = pod.metadata; // its Pod still has it
@@ -46,10 +48,13 @@ async function check(
     return { member };
   } catch (error) {
     if (signal.aborted || !(error instanceof ApiError)) throw error;
-    if (NO_REFUSAL.some((text) => error.serverMessage.includes(text))) return { member };
+    // isNotLeading: with --observe-only not even a dry run is sent.
+    if (isNotLeading(error) || NO_REFUSAL.some((text) => error.serverMessage.includes(text))) return { member };
     const { message, serverMessage } = error;
     const how = isRefusal(error) ? `the API server refuses: ${serverMessage}` : message;
-    return { member, refusedBy: `its Pod could not be recreated now: ${how}` };
+    // A webhook that hangs takes ten seconds: asked for each member, the reconcile would end before its status is written.
+    const aboutAll = error.code === 0 || error.code === 429 || error.code >= 500;
+    return { member, refusedBy: `its Pod could not be recreated now: ${how}`, aboutAll };
   }
 }
 
