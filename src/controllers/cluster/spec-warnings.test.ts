@@ -49,6 +49,14 @@ describe('a version of etcd with known issues', () => {
     });
     expect(reported('KnownIssues', running(version))?.message).toContain(bug);
   });
+  test('has the reason of the worst of them, also when members run several versions', () => {
+    const o = running('3.5.30');
+    const [first, second, third] = o.members;
+    if (!first || !second?.self || !third) throw new Error('there are three');
+    const members = [first, { ...second, self: { ...second.self, version: '3.6.4' } }, third];
+    expect(reported('KnownIssues', running('3.5.30'))?.reason).toBe('Security');
+    expect(reported('KnownIssues', { ...o, members })?.reason).toBe('DataCorruption');
+  });
   test('that only new members would get is reported too', () => {
     expect(reported('KnownIssues', world([up], { spec: { version: '3.6.0' } }))?.message).toContain('etcd 3.6.0: ');
   });

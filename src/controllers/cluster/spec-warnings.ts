@@ -3,7 +3,7 @@
 import { droppedKeys } from '../../domain/additional-metadata.ts';
 import { type ConditionUpdate, conditionOf } from '../../domain/conditions.ts';
 import { IGNORED_FIELDS, ignoredMessage } from '../../domain/ignored-fields.ts';
-import { issuesMessage, knownIssues } from '../../domain/known-issues.ts';
+import { KNOWN_ISSUES as ISSUES, issuesMessage, knownIssues } from '../../domain/known-issues.ts';
 import { versionNumber } from '../../lib/version.ts';
 import type { ClusterFacts } from './observed.ts';
 
@@ -26,7 +26,8 @@ function versionsOf({ cluster, members }: ClusterFacts): readonly string[] {
 
 export function issueConditions(o: ClusterFacts): readonly ConditionUpdate[] {
   const versions = versionsOf(o);
-  const [worst] = versions.flatMap(knownIssues);
+  const found = versions.flatMap(knownIssues);
+  const worst = ISSUES.find((issue) => found.includes(issue)); // in their order, not in that of the versions
   const message = versions.flatMap((version) => issuesMessage(version) ?? []).join('. ');
   return worst ? [conditionOf(KNOWN_ISSUES)('True', worst.risk, message)] : [];
 }
