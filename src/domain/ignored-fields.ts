@@ -29,6 +29,12 @@ export const IGNORED_FIELDS: readonly IgnoredField[] = [
     cel: `${inMemory} && has(spec.deletionPolicy) && spec.deletionPolicy == 'Retain'`,
   },
   {
+    field: 'volumeQuarantine',
+    because: 'with storage.medium Memory there are no volumes to keep',
+    isIgnored: (spec) => isInMemory(spec) && spec.volumeQuarantine !== undefined,
+    cel: `${inMemory} && has(spec.volumeQuarantine)`,
+  },
+  {
     field: 'auth.rootCredentialsSecretRef',
     because: 'auth.enabled is not true: clients need no password',
     isIgnored: (spec) => !wantsAuth(spec) && spec.auth?.rootCredentialsSecretRef !== undefined,

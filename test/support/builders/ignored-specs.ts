@@ -13,6 +13,7 @@ const s3 = {
 export const IGNORED_SPECS: readonly (readonly [field: string, spec: EtcdClusterSpec])[] = [
   ['storage.storageClassName', { version, storage: { ...memory, storageClassName: 'fast' } }],
   ['deletionPolicy', { version, storage: memory, deletionPolicy: 'Retain' }],
+  ['volumeQuarantine', { version, storage: memory, volumeQuarantine: { enabled: false } }],
   ['auth.rootCredentialsSecretRef', { version, auth: { rootCredentialsSecretRef: { name: 'root' } } }],
   ['auth.rootCredentialsSecretRef', { version, auth: { enabled: false, rootCredentialsSecretRef: { name: 'root' } } }],
   ['bootstrap', { version, bootstrap: {} }],
@@ -39,6 +40,7 @@ export const APPLIED_SPECS: readonly (readonly [what: string, spec: EtcdClusterS
     'a class of volumes',
     { version, deletionPolicy: 'Retain', storage: { size: '1Gi', medium: '', storageClassName: 'fast' } },
   ],
+  ['volumes without quarantine', { version, volumeQuarantine: { enabled: false } }],
   ['memory that is deleted', { version, storage: memory, deletionPolicy: 'Delete' }],
   [
     'auth',
