@@ -1,7 +1,7 @@
 /** Which changes reconcile a schedule, and what is observed then. */
 
 import { expect, test } from 'vitest';
-import { aCluster } from '../../../test/support/builders/builders.ts';
+import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
 import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
 import { aRun, aSchedule, aWork, SCHEDULE_UID } from '../../../test/support/builders/schedules.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
@@ -80,6 +80,8 @@ test('only cluster changes that decide whether snapshots are possible reconcile 
   putInCache(clusters, aCluster({ status: { readyMembers: 1 } }));
   expect(news()).toEqual([]);
   putInCache(clusters, aCluster({ spec: { replicas: 0 } }));
+  expect(news()).toEqual(['ns/hourly']);
+  putInCache(clusters, aCluster({ spec: { replicas: 0 }, status: FORMED }));
   expect(news()).toEqual(['ns/hourly']);
 });
 

@@ -1,4 +1,5 @@
 /** The snapshot schedule controller: its watches and its reconciler. */
+
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import {
   backedUpAt,
@@ -7,6 +8,7 @@ import {
 } from '../../api/etcd-snapshot-schedule.ts';
 import { BY_CLUSTER, etcdSnapshotSchedules } from '../../api/names.ts';
 import { controllerOf } from '../../domain/ownership.ts';
+import { isPaused } from '../../domain/paused.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
 import { jobs } from '../../kube/resources.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
@@ -55,7 +57,7 @@ const standing = (cluster: EtcdCluster | undefined) =>
   cluster && {
     uid: cluster.metadata.uid,
     deleting: cluster.metadata.deletionTimestamp,
-    paused: cluster.spec.replicas === 0,
+    paused: isPaused(cluster),
   };
 
 export const LAST_BACKUP = {

@@ -1,6 +1,6 @@
 /** When a snapshot is started, which one, and by which clock. */
 import { describe, expect, test } from 'vitest';
-import { aCluster } from '../../../test/support/builders/builders.ts';
+import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
 import {
   ARTIFACT,
   aRun,
@@ -46,6 +46,11 @@ describe('a snapshot is started', () => {
       'not for a paused cluster',
       at('05:30:00', {}, undefined, { cluster: aCluster({ spec: { replicas: 0 } }) }),
       ['waitForNext'],
+    ],
+    [
+      'for a cluster whose pause waits: its members run',
+      at('05:30:00', {}, undefined, { cluster: aCluster({ spec: { replicas: 0 }, status: FORMED }) }),
+      ['startSnapshot', '+hourly-202603010500'],
     ],
     ['not later than the deadline', at('05:30:00', { startingDeadlineSeconds: 1799 }), ['waitForNext']],
     [

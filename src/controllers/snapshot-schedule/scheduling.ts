@@ -1,6 +1,8 @@
 /** Whether a snapshot is due now, and if not, why. The rules and the status share the result, so that they cannot disagree. */
+
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { identity } from '../../domain/ownership.ts';
+import { isPaused } from '../../domain/paused.ts';
 import { MIN_STARTING_DEADLINE_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { type DueTime, type DueTimes, dueTimesOf, startedUntil, timetable } from './due-times.ts';
@@ -64,7 +66,7 @@ function offReason(o: Observed): Scheduling | undefined {
       'ClusterNotFound',
       `EtcdCluster ${clusterRef.name} does not exist in this namespace: no snapshot is started`,
     );
-  if (o.cluster.spec.replicas === 0)
+  if (isPaused(o.cluster))
     return off('ClusterParked', `EtcdCluster ${clusterRef.name} is paused (replicas 0): no snapshot is started`);
   return undefined;
 }

@@ -1,6 +1,6 @@
 /** Which changes reconcile a snapshot. */
 import { expect, test } from 'vitest';
-import { aCluster, aPod, FORMED } from '../../../test/support/builders/builders.ts';
+import { aCluster, aPod, FORMED, TARGET } from '../../../test/support/builders/builders.ts';
 import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
 import { aJob, anAgent, aSnapshot } from '../../../test/support/builders/snapshot.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
@@ -54,7 +54,10 @@ test('cluster changes that a snapshot waits for reconcile it, and other changes 
   expect(now(FORMED)).toEqual(['ns/monday']);
   expect(now({ ...FORMED, authEnabled: true })).toEqual(['ns/monday']);
   expect(now({ ...FORMED, authEnabled: true, readyMembers: 3 })).toEqual([]);
-  expect(now({ ...FORMED, authEnabled: true }, { replicas: 0 })).toEqual(['ns/monday']);
+  expect(now({ ...FORMED, authEnabled: true }, { replicas: 0 })).toEqual([]); // the pause waits
+  expect(now({ ...FORMED, authEnabled: true, observed: { ...TARGET, replicas: 0 } }, { replicas: 0 })).toEqual([
+    'ns/monday',
+  ]);
   putInCache(world.snapshots, aSnapshot({ status: { phase: 'Failed' } }));
   world.news();
   expect(now(FORMED)).toEqual([]);

@@ -1,10 +1,12 @@
 /** The snapshot controller: its watches and its reconciler. */
+
 import { Counter, type Registry } from 'prom-client';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { etcdSnapshots } from '../../api/names.ts';
 import { findCondition, messagesOnly } from '../../domain/conditions.ts';
 import { controllerOf } from '../../domain/ownership.ts';
+import { isPaused } from '../../domain/paused.ts';
 import type { Job } from '../../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
 import { jobs } from '../../kube/resources.ts';
@@ -61,7 +63,7 @@ const readiness = (cluster: EtcdCluster | undefined) =>
   cluster && {
     uid: cluster.metadata.uid,
     deleting: cluster.metadata.deletionTimestamp,
-    replicas: cluster.spec.replicas,
+    paused: isPaused(cluster),
     id: cluster.status?.clusterID,
     auth: cluster.status?.authEnabled,
   };

@@ -1,6 +1,6 @@
 /** Decisions about a snapshot: the rule, the phase and the steps. */
 import { describe, expect, test } from 'vitest';
-import { aCluster, condition, FORMED, LATCHED } from '../../../test/support/builders/builders.ts';
+import { aCluster, condition, FORMED, LATCHED, TARGET } from '../../../test/support/builders/builders.ts';
 import {
   ago,
   aJob,
@@ -38,6 +38,7 @@ const tls = { client: { managed: {} } };
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'root' } };
 const withAuth = (authEnabled: boolean) =>
   aCluster({ spec: { tls, auth }, status: { ...FORMED, ...(authEnabled && { authEnabled }) } });
+const PAUSED = { ...FORMED, observed: { ...TARGET, replicas: 0 } };
 const lack = { reason: 'SecretMissing', message: 'Secret keys does not exist' } as const;
 const failure = (reason: 'AccessDenied' | 'NoSpace', text = 'what is wrong, what to do') =>
   left(1, tells({ ok: false, reason, message: text }), 'Error');
@@ -95,8 +96,13 @@ describe('a snapshot that has not started', () => {
     ],
     [
       'is of a paused cluster: it fails at once, whatever else is missing',
-      { cluster: aCluster({ spec: { replicas: 0 }, status: FORMED }), lacks: [lack] },
+      { cluster: aCluster({ spec: { replicas: 0 }, status: PAUSED }), lacks: [lack] },
       ['parked', 'Failed', 'ClusterParked'],
+    ],
+    [
+      'is of a cluster that is suspended, and paused only after it is resumed: its members run',
+      { cluster: aCluster({ spec: { replicas: 0, suspend: true }, status: FORMED }), lacks: [lack] },
+      ['lacking', 'Pending', 'SecretMissing', 10 * SECOND],
     ],
     ['lacks a Secret', { lacks: [lack] }, ['lacking', 'Pending', 'SecretMissing', 10 * SECOND]],
     [

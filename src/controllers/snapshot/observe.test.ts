@@ -211,7 +211,8 @@ test('nothing else is read for a paused cluster', async () => {
   const ports = await running();
   const [cluster] = ports.clusters.all();
   if (!cluster) throw new Error('it is there');
-  putInCache(ports.clusters, { ...cluster, spec: { ...cluster.spec, replicas: 0 } });
+  const { observed: _, ...status } = cluster.status ?? {};
+  putInCache(ports.clusters, { ...cluster, spec: { ...cluster.spec, replicas: 0 }, status });
   const { members, lacks } = await look(ports);
   expect([members, lacks, ports.asked]).toEqual([[], [], ['jobs']]);
 });

@@ -8,6 +8,7 @@ import { CLUSTER_LABEL, clientURL, etcdSnapshots, JOB_NAME_LABEL, snapshotJobNam
 import { podsOf } from '../../domain/job.ts';
 import { memberClientScheme, memberEndpoint, memberHost, serviceOf } from '../../domain/member-address.ts';
 import { controllerOf, holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
+import { isPaused } from '../../domain/paused.ts';
 import { isPodOver } from '../../domain/pod.ts';
 import { ASK_TIMEOUT_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
@@ -106,7 +107,7 @@ async function beforeStart(
   const read = ref.name === '' ? undefined : () => ports.client.get(ports.clusters.resource, ref, signal);
   const cluster = ports.clusters.get(refKey(ref)) ?? (await read?.());
   const nothing = { cluster, lacks: [], sources: {}, members: [] };
-  if (!cluster || cluster.spec.replicas === 0) return nothing;
+  if (!cluster || isPaused(cluster)) return nothing;
   const lacks = await lacksOf(ports, object, signal);
   if (cluster.status?.clusterID === undefined) return { ...nothing, lacks };
   const [sources, members] = await Promise.all([

@@ -1,5 +1,7 @@
 /** Rules about the cluster: a snapshot that can never be taken fails at once, one that may soon be possible waits. */
+
 import { wantsAuth } from '../../../api/tls.ts';
+import { isPaused } from '../../../domain/paused.ts';
 import { clusterNameOf, type Observed } from '../observed.ts';
 import { type FailedReason, failed, type SnapshotDecision } from '../status.ts';
 import { waitFor } from '../waiting.ts';
@@ -25,7 +27,7 @@ export const clusterBeingDeleted = (o: Observed): SnapshotDecision | undefined =
     : failed('ClusterDeleted', `${named(o)} is being deleted`);
 
 export const clusterPaused = (o: Observed): SnapshotDecision | undefined =>
-  o.cluster?.spec.replicas === 0
+  o.cluster && isPaused(o.cluster)
     ? failed(
         'ClusterParked',
         `${named(o)} is paused (replicas 0): no member runs to take a snapshot from. Set replicas, then create another EtcdSnapshot`,
