@@ -62,6 +62,11 @@ describe('which member is restarted', () => {
       draining(rotating([started(OLD), started(BOTH), started(BOTH)], widening, { leader: 2 }), 0),
       [`delete ${name(1)}`],
     ],
+    [
+      'the member that was taken out of the Service before the clock was set back by an hour',
+      draining(rotating([started(OLD), started(OLD), started(BOTH)], widening), 1, -60 * 60_000),
+      [`delete ${name(2)}`],
+    ],
     ['not while another is down', rotating([started(OLD), started(OLD), started(BOTH, down)], widening), []],
     [
       'not a member that lags far behind: it may not come back',

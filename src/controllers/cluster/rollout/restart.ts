@@ -37,9 +37,10 @@ function nextStep(o: Observed, { m, message, reason }: Restart): ClusterDecision
   return { message, steps: [{ do: 'delete', what }], event: { type: 'Normal', reason, note: message } };
 }
 
+/** A clock that was set back does not keep the member out of the Service. */
 export const drainingForMs = (o: Observed, { pod }: MemberView): number | undefined =>
   pod.is === 'present' && pod.terminating !== true && pod.drainingSince !== undefined
-    ? o.now - pod.drainingSince
+    ? Math.abs(o.now - pod.drainingSince)
     : undefined;
 
 export const trafficPatch = (m: MemberView, since: string | null, role: string | null): Step => ({
