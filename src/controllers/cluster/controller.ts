@@ -21,7 +21,7 @@ import type { ClusterCall } from './calls.ts';
 import { decide } from './decide.ts';
 import { execute } from './execute.ts';
 import { isMinor } from './members-status.ts';
-import { type ClusterPorts, observe } from './observe.ts';
+import { type ClusterPorts, observe, seedKey } from './observe.ts';
 import type { Gathered } from './observed.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;
@@ -39,6 +39,7 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
   forget: (key) => {
     ports.etcd.forget(key);
     ports.credentials.drop(key);
+    ports.observedMs(seedKey(key), undefined);
   },
 });
 

@@ -241,6 +241,32 @@ test('only PVCs of removed or replaced members that do not exist any more count 
   expect((await observed(world)).quarantined.map((c) => c.metadata.name)).toEqual(['removed', 'replaced']);
 });
 
+test('the time of a seed starts again with each run of its etcd, and is not measured after the bootstrap', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const [cluster] = world.clusters.all();
+  if (!cluster) throw new Error('there is one');
+  putInCache(world.members, member(1, { spec: { bootstrap: true } }, cluster.metadata.uid));
+  const states: (string | undefined)[] = [];
+  const observedMs = (_: string, state: string | undefined) => states.push(state) * 1_000;
+  const observedFor = async () => (await observed({ ...world, observedMs })).seedObservedMs;
+  await observedFor();
+  const { clusterID: _, ...status } = cluster.status ?? {};
+  const ref = { namespace: 'ns', name: 'db' };
+  await world.client.patch(world.clusters.resource, ref, { status: { clusterID: null } }, { subresource: 'status' });
+  putInCache(world.clusters, { ...cluster, status });
+  const started = (startedAt: string) => {
+    const container = { name: 'etcd', image: '', imageID: '', ready: false, restartCount: 0 };
+    const containerStatuses = [{ ...container, state: { running: { startedAt } } }];
+    putInCache(world.pods, podOf(1, { status: { containerStatuses } }));
+  };
+  started('2026-01-01T11:00:00Z');
+  await observedFor();
+  started('2026-01-01T11:30:00Z');
+  expect(await observedFor()).toBe(3_000);
+  expect([states[0], new Set(states).size]).toEqual([undefined, 3]);
+});
+
 test('a paused cluster has no PodDisruptionBudget, and the API server is not asked for it', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);

@@ -49,6 +49,8 @@ export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPort
   readonly images: ImagePolicy;
   /** How far the wall clock has jumped ahead in this time. */
   readonly clockAheadMs: (withinMs: number) => number;
+  /** For how long this process has observed the present state of a key. */
+  readonly observedMs: (key: string, state: string | undefined) => number;
   readonly replacements: Pick<ReplacementLedger, 'rate' | 'claim'>;
 }
 
@@ -99,6 +101,7 @@ export async function observe(
     services: { headless, client },
     pdb,
     seed: seed && isMemberOf(seed, cluster) ? { is: 'ours', object: seed } : holding(seed, uid),
+    seedObservedMs: ports.observedMs(seedKey(key), seedState(cluster, members)),
     members: members.map(({ status: _status, ...m }) => m),
     etcd,
     quarantined,
@@ -108,6 +111,15 @@ export async function observe(
     ...credentials,
   };
   return { ...gathered, successors: await observeSuccessors(ports, gathered, signal) };
+}
+
+export const seedKey = (key: string): string => `Seed ${key}`;
+
+/** The seed and the present run of its etcd; nothing is kept of clusters that have formed. */
+function seedState({ status }: EtcdCluster, members: readonly MemberView[]): string | undefined {
+  const seed = members.find(({ object }) => object.spec.bootstrap === true);
+  if (status?.clusterID !== undefined || !seed) return undefined;
+  return `${seed.object.metadata.uid} ${seed.pod.is === 'present' && seed.pod.runningSince}`;
 }
 
 /** Since when etcd has refused the same change. An old refusal is ignored: it does not describe the current state. */

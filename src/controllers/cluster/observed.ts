@@ -120,6 +120,8 @@ export interface ClusterFacts {
   readonly pdb: ReadHolding<PodDisruptionBudget>;
   /** The EtcdMember that has the name of the seed, which may belong to another cluster. */
   readonly seed: Holding<EtcdMember>;
+  /** How long this process has observed the seed, or the present run of its etcd, before the bootstrap. */
+  readonly seedObservedMs?: number;
   /** Controlled by this cluster or to be adopted by it, sorted by name, including EtcdMembers that are being deleted. */
   readonly members: readonly MemberView[];
   readonly etcd: EtcdView;

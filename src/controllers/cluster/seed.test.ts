@@ -60,6 +60,15 @@ describe('the rule that decides', () => {
   });
 });
 
+test.each<[number, string]>([
+  [59_000, 'waitForSeed'],
+  [60_000, 'rebuildSeed'],
+])('the clock of the operator is a day ahead: a seed that it has observed for %i ms', (seedObservedMs, rule) => {
+  const o: Gathered = { ...unformed(silent), seedObservedMs };
+  expect(decide({ ...o, now: o.now + 24 * 60 * 60_000 }).rule).toBe(rule);
+  expect(decide(o).rule).toBe(rule);
+});
+
 test.each<[string, Gathered, number | undefined]>([
   ['has an outdated spec', unformed(outdated), 2],
   ['never responded', unformed(silent), 2],

@@ -127,7 +127,10 @@ function deadIn(o: Observed, seed: MemberView): number | undefined {
   const hasNothing = conflict || reason === EVIDENCE.nodeLost || reason === EVIDENCE.volumeLost;
   const reads = seed.object.spec.restore !== undefined && !hasNothing;
   const timeoutMs = reads ? SEED_DEAD_AFTER.maxMs : SEED_DEAD_AFTER.firstMs * 2 ** repairsOf(o);
-  return Math.max(started ?? 0, createdAt(seed)) + Math.min(SEED_DEAD_AFTER.maxMs, timeoutMs) - o.now;
+  const limitMs = Math.min(SEED_DEAD_AFTER.maxMs, timeoutMs);
+  // By both clocks: an operator whose wall clock is ahead would delete every seed before it can respond.
+  const byTimestamps = Math.max(started ?? 0, createdAt(seed)) + limitMs - o.now;
+  return Math.max(byTimestamps, limitMs - (o.seedObservedMs ?? limitMs));
 }
 
 function rebuildDeadSeed(o: Observed, seed: MemberView): Decided {
