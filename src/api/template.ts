@@ -1,9 +1,10 @@
 /** The template of every member of a cluster: written by users, latched as the target, copied to each member. */
 import Type from 'typebox';
 import { unvalidated } from './cel.ts';
+import { ExtraArgsSchema } from './extra-args.ts';
 import type { Accepted } from './meta.ts';
 import { optionalInt64 } from './optional.ts';
-import { ExtraArgsSchema, options } from './options.ts';
+import { options } from './options.ts';
 import { AdditionalMetadataSchema, ResourcesSchema } from './resources.ts';
 import { AffinitySchema, SpreadSchema, TolerationsSchema, TopologySpreadConstraintsSchema } from './scheduling.ts';
 import { image, podSecurityContext } from './security.ts';

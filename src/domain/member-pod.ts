@@ -1,6 +1,10 @@
 /** Whether the operator would create the Pod of a member: the cluster controller asks before it takes a Pod away. */
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
+import { deniedArgument } from '../api/extra-args.ts';
 import { etcdImageOf, forbiddenImage, type ImagePolicy } from '../api/security.ts';
+import { sameJson } from '../lib/merge-patch.ts';
+import { certificatesOf } from './certificate-requirements.ts';
 import type { Blocked } from './disruption.ts';
 import { NOT_YET_SUPPORTED, type NotYet } from './not-yet-supported.ts';
 
@@ -20,10 +24,43 @@ export function imageBlockedBy(member: EtcdMember, images: ImagePolicy): string 
   return kept ? undefined : forbiddenImage(images, member.spec.image?.repository);
 }
 
+/**
+ * The rules of the CRD check the extraArgs of clusters, not the copies in members. Flags of the cluster itself are accepted: an
+ * earlier operator's rules may have allowed them, and its members must not lose their Pods.
+ */
+function deniedFlag({ spec }: EtcdMember, cluster: EtcdCluster): string | undefined {
+  const accepted = [...(cluster.spec.extraArgs ?? []), ...(cluster.status?.observed?.extraArgs ?? [])];
+  const entry = spec.extraArgs?.find((each) => !accepted.includes(each) && deniedArgument(each) !== undefined);
+  return entry === undefined ? undefined : `extraArgs has an entry that is not accepted: ${deniedArgument(entry)}`;
+}
+
+/** A member mounts the Secrets of its cluster only: otherwise a user who may write EtcdMembers could mount every Secret of the namespace. */
+function foreignReference({ spec, status }: EtcdMember, cluster: EtcdCluster): string | undefined {
+  const own = certificatesOf(cluster).flatMap((each) => [each.secret, ...(each.from === 'user' ? [each.mount] : [])]);
+  const mounted = [spec.tls?.clientServerSecretRef?.name, spec.tls?.peerSecretRef?.name];
+  const foreign = mounted.find((name) => name !== undefined && !own.includes(name));
+  if (foreign !== undefined) return `tls names Secret ${foreign}, which EtcdCluster ${spec.clusterName} does not use`;
+  const restores = spec.restore !== undefined && status?.memberID === undefined;
+  const { source, encryption } = cluster.spec.bootstrap?.restore ?? {};
+  const isOwn = sameJson([spec.restore?.source, spec.restore?.encryption], [source, encryption]);
+  return restores && !isOwn ? `restore is not the bootstrap.restore of EtcdCluster ${spec.clusterName}` : undefined;
+}
+
 /** Why no Pod is created for the member. */
-export function podBlockedBy(member: EtcdMember, images: ImagePolicy): Blocked | undefined {
+export function podBlockedBy(
+  member: EtcdMember,
+  images: ImagePolicy,
+  cluster: EtcdCluster | undefined,
+): Blocked | undefined {
   const [unsupported] = notYetOf(member);
   if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
   const forbidden = imageBlockedBy(member, images);
-  return forbidden === undefined ? undefined : { reason: 'ImageNotAllowed', message: forbidden };
+  if (forbidden !== undefined) return { reason: 'ImageNotAllowed', message: forbidden };
+  if (!cluster) return undefined;
+  const remedy = 'no Pod is created. Correct or delete the EtcdMember: the operator writes EtcdMembers, users do not';
+  const flag = deniedFlag(member, cluster);
+  if (flag !== undefined) return { reason: 'FlagNotAllowed', message: `${flag}: ${remedy}` };
+  const reference = foreignReference(member, cluster);
+  if (reference === undefined) return undefined;
+  return { reason: 'ReferenceNotPermitted', message: `${reference}: ${remedy}` };
 }

@@ -65,6 +65,38 @@ async function deleted(name: string, user: string, ...groups: readonly string[])
   return output;
 }
 
+/** Gives a group these verbs on our kinds. A tenant has no others: "*" would include the verb "manage". */
+async function grant(name: string, group: string, verbs: readonly string[]): Promise<void> {
+  const apiGroup = 'rbac.authorization.k8s.io';
+  const post = (plural: string, body: object) =>
+    api.admin.transport.json(`/apis/${apiGroup}/v1/${plural}`, { method: 'POST', body });
+  const rules = [{ apiGroups: ['etcd-operator.cozystack.io'], resources: ['*'], verbs }];
+  await post('clusterroles', { apiVersion: `${apiGroup}/v1`, kind: 'ClusterRole', metadata: { name }, rules });
+  await post('clusterrolebindings', {
+    apiVersion: `${apiGroup}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup, kind: 'ClusterRole', name },
+    subjects: [{ apiGroup, kind: 'Group', name: group }],
+  });
+}
+
+/** The output of kubectl when this user creates a member, or patches one. */
+async function writtenBy(user: string, groups: readonly string[], patch?: object): Promise<string> {
+  const who = [`--as=${user}`, ...['system:authenticated', ...groups].map((group) => `--as-group=${group}`)];
+  const name = patch ? await member({}, ['example.com/held']) : `db-${++count}`;
+  const input = patch ? '' : JSON.stringify(written(members, namespace, name, spec));
+  const verb = patch
+    ? ['patch', 'etcdmembers', name, '--type=merge', '-p', JSON.stringify(patch)]
+    : ['create', '-f', '-'];
+  const args = ['--kubeconfig', api.kubeconfig, '-n', namespace, ...verb, ...who];
+  const { stdout, stderr } = await run(kubectl, args, { allowFailure: true, input });
+  const output = stdout + stderr;
+  const admitted = /(created|patched)\n/.test(output);
+  answers.push({ resource: 'etcdmembers', refusal: admitted ? undefined : output });
+  return admitted ? 'admitted' : output;
+}
+
 /** The output of kubectl when a cluster is created with this spec: the warnings of the API server. */
 const warningsOf = async (asked: object): Promise<string> => {
   const input = JSON.stringify(written(clusters, namespace, `warned-${++count}`, asked));
@@ -101,6 +133,8 @@ beforeAll(async () => {
     '--show-only',
     'templates/policies.yaml',
     '--show-only',
+    'templates/tenancy.yaml',
+    '--show-only',
     'templates/warnings.yaml',
   ];
   const { stdout } = await run(join(bin.helm, 'helm'), [...args, ...sets]);
@@ -111,22 +145,16 @@ beforeAll(async () => {
       object.kind === 'ValidatingAdmissionPolicy' ? 'validatingadmissionpolicies' : 'validatingadmissionpolicybindings';
     await api.admin.transport.json(`/apis/admissionregistration.k8s.io/v1/${plural}`, { method: 'POST', body: object });
   }
-  const everything = {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'all' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:authenticated' }],
-  };
-  await api.admin.transport.json('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
-    method: 'POST',
-    body: everything,
-  });
+  await grant('tenants', 'system:authenticated', ['get', 'list', 'create', 'update', 'patch', 'delete']);
+  await grant('migration', 'system:migrators', ['manage']);
   const probe = written(clusters, namespace, 'probe', from('x.example.com/etcd'));
   await eventually('the image policy', async () => (await refusalOf(api.create(clusters, probe, true))) ?? undefined);
   await eventually('the quota policy', async () => ((await created('1Gi', 2 ** 31)).includes(MORE) ? true : undefined));
   await eventually('the warnings', async () =>
     (await warningsOf({ version: '3.6.16', replicas: 2 })).includes('an even number') ? true : undefined,
+  );
+  await eventually('the policy of writes', async () =>
+    (await writtenBy('alice', [])).includes('verb manage') ? true : undefined,
   );
   const name = await member();
   await eventually('the deletion policy', async () =>
@@ -176,6 +204,34 @@ describe('deleting an EtcdMember', () => {
   });
   test('is allowed to a user who has set the annotation', async () => {
     expect(await deleted(await member({ [ALLOW_DELETION_ANNOTATION]: 'true' }), 'alice')).toContain('deleted');
+  });
+});
+
+describe('S3: writing an EtcdMember, which becomes a Pod with the flags and Secrets that it names', () => {
+  const GARBAGE_COLLECTOR = 'system:serviceaccount:kube-system:generic-garbage-collector';
+  const secret = { spec: { tls: { peerSecretRef: { name: 'of-another-application' } } } };
+  test('is refused to a tenant, with what to do instead', async () => {
+    const refusal = await writtenBy('alice', []);
+    expect(refusal).toContain('EtcdMembers are written by the operator: to change the members, edit EtcdCluster db');
+    expect(refusal).toContain('needs the verb manage on etcdmembers');
+  });
+  test('is refused to a tenant who edits the spec', async () => {
+    expect(await writtenBy('alice', [], secret)).toContain('EtcdMembers are written by the operator');
+  });
+  test.each([
+    ['the operator', OPERATOR, []],
+    ['the garbage collector', GARBAGE_COLLECTOR, ['system:serviceaccounts:kube-system']],
+    ['a user with the verb manage', 'migrator', ['system:migrators']],
+    ['an administrator', 'root', ['system:masters']],
+  ])('is admitted for %s', async (_who, user, groups) => {
+    expect(await writtenBy(user, groups)).toBe('admitted');
+    expect(await writtenBy(user, groups, secret)).toBe('admitted');
+  });
+  test.each([
+    ['labels', { metadata: { labels: { team: 'storage' } } }],
+    ['finalizers, which rescues a stuck namespace', { metadata: { finalizers: null } }],
+  ])('is admitted for a tenant who edits only %s', async (_what, patch) => {
+    expect(await writtenBy('alice', [], patch)).toBe('admitted');
   });
 });
 
@@ -262,7 +318,7 @@ test('every policy has a request that it refuses with its own message, and one t
       sentence: (messageExpression.match(/'[^']{10,}'/g) ?? []).map((part) => part.slice(1, -1)),
     })),
   );
-  expect(all).toHaveLength(2);
+  expect(all).toHaveLength(3);
   for (const { resource, sentence } of all) {
     const asked = answers.filter((answer) => answer.resource === resource);
     expect(sentence).not.toEqual([]);

@@ -73,10 +73,12 @@ describe('the names that "helm upgrade" from the Go operator relies on', () => {
       'ServiceAccount etcd-operator',
       'ValidatingAdmissionPolicy etcd-operator-image-repositories',
       'ValidatingAdmissionPolicy etcd-operator-member-deletion',
+      'ValidatingAdmissionPolicy etcd-operator-member-writes',
       'ValidatingAdmissionPolicy etcd-operator-quota-fits-volume',
       'ValidatingAdmissionPolicy etcd-operator-warnings',
       'ValidatingAdmissionPolicyBinding etcd-operator-image-repositories',
       'ValidatingAdmissionPolicyBinding etcd-operator-member-deletion',
+      'ValidatingAdmissionPolicyBinding etcd-operator-member-writes',
       'ValidatingAdmissionPolicyBinding etcd-operator-quota-fits-volume',
       'ValidatingAdmissionPolicyBinding etcd-operator-warnings',
     ]);

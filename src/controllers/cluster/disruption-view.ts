@@ -61,7 +61,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     data: isInMemory(m) ? 'memory' : (m.pvc ?? 'missing'),
     policyRecorded: isPolicyRecorded(o, m),
     mountBlockedBy: o.credentials.recreate.blockedBy,
-    podBlockedBy: podBlockedBy(m.object, o.images)?.message ?? successorOf(o, m)?.refusedBy,
+    podBlockedBy: podBlockedBy(m.object, o.images, o.cluster)?.message ?? successorOf(o, m)?.refusedBy,
     peersExpired: o.credentials.expired.some((bundle) => bundle.port === 'peer' && loads(m.pod, bundle)),
     ...(m.pod.is === 'present' && m.pod.runningSince !== undefined && { runningForMs: o.now - m.pod.runningSince }),
     backOff: replacementBackOff(o, m),

@@ -22,6 +22,7 @@ const withTls = { tls: { peerAutoTLS: true } };
 const EVIL = { image: { repository: 'evil/etcd' } };
 const agents = { repository: 'quay.io/coreos/etcd', allowed: [], operator: 'example.com/operator:1' };
 const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
+const restored = (status = LATCHED) => aCluster({ spec: { bootstrap: { restore } }, status });
 const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [INITIAL_STATE_ANNOTATION]: 'new' } } };
 const annotatedPod = {
   ...aPod(),
@@ -44,13 +45,13 @@ describe('the rule that decides', () => {
     ],
     [
       'a new member with a restore, and no operator image: no Pod, and none that bootstraps an empty cluster',
-      fresh({ member: aMember({ spec: { restore } }) }),
+      fresh({ member: aMember({ spec: { restore } }), cluster: restored() }),
       'cannotRun',
       [],
     ],
     [
       'a new member with a restore',
-      fresh({ member: aMember({ spec: { restore } }), images: agents }),
+      fresh({ member: aMember({ spec: { restore } }), cluster: restored(), images: agents }),
       'makeVolumeAndPod',
       ['create PersistentVolumeClaim', 'create Pod'],
     ],
@@ -100,6 +101,24 @@ describe('the rule that decides', () => {
     [
       'another version of a forbidden image, edited into a member after it joined',
       world({ member: aMember({ status: { ...joined, image: 'evil/etcd:v3.6.15' }, spec: EVIL }), pod: absent }),
+      'cannotRun',
+      [],
+    ],
+    [
+      'a flag that the operator sets, written into its EtcdMember: no Pod',
+      fresh({ member: aMember({ spec: { extraArgs: ['--force-new-cluster'] } }) }),
+      'cannotRun',
+      [],
+    ],
+    [
+      'a Secret that its cluster does not use, written into its EtcdMember: no Pod mounts it',
+      fresh({ member: aMember({ spec: { tls: { clientServerSecretRef: { name: 'of-another-application' } } } }) }),
+      'cannotRun',
+      [],
+    ],
+    [
+      'a restore that its cluster does not ask for: no Pod mounts the PVC',
+      fresh({ member: aMember({ spec: { restore } }), images: agents }),
       'cannotRun',
       [],
     ],
@@ -188,7 +207,7 @@ test.each([
   [false, false],
 ])('the task of the agent states whether auth is enabled: %s', (enabled, auth) => {
   const cluster = aCluster({
-    spec: { auth: { enabled, rootCredentialsSecretRef: { name: 'root' } } },
+    spec: { auth: { enabled, rootCredentialsSecretRef: { name: 'root' } }, bootstrap: { restore } },
     status: LATCHED,
   });
   const { steps } = decide(fresh({ member: aMember({ spec: { restore } }), cluster, images: agents }));

@@ -6,6 +6,7 @@ import {
   aVolume,
   condition,
   FORMED,
+  LATCHED,
   MEMBER_ID,
   NOW,
   POD_UID,
@@ -67,7 +68,10 @@ describe('the status', () => {
     ],
     [
       'no operator image for its restore',
-      fresh({ member: aMember({ spec: RESTORE }) }),
+      fresh({
+        member: aMember({ spec: RESTORE }),
+        cluster: aCluster({ spec: { bootstrap: RESTORE }, status: LATCHED }),
+      }),
       ['Ready=False/OperatorImageNotConfigured'],
     ],
     [

@@ -107,7 +107,7 @@ function ready(o: Observed, facts: EtcdMemberStatus, conflict: string): Conditio
   if (conflicts(o).length > 0) return no('NameConflict', conflict);
   if (lost) return no(lost.reason, lost.message);
   if (isDormant(o)) return no('Paused', 'the cluster is paused: the PVC and the member ID are kept');
-  const blocked = podBlockedBy(o.member, o.images);
+  const blocked = podBlockedBy(o.member, o.images, o.cluster);
   if (o.pod.is !== 'ours' && blocked) return no(blocked.reason, blocked.message);
   const unrestorable = cannotRestore(o);
   if (o.pod.is !== 'ours' && unrestorable !== undefined) return no(OPERATOR_IMAGE_NOT_CONFIGURED, unrestorable);

@@ -45,7 +45,7 @@ export const nameTaken = (o: Observed): Decided =>
 /** No Pod is created without what the spec asks for, or with an image that is forbidden and was when it joined. A running Pod is left alone. */
 export const cannotRun = (o: Observed): Decided => {
   if (o.pod.is === 'ours' && !isPodOver(o.pod.object)) return undefined;
-  const message = podBlockedBy(o.member, o.images)?.message ?? cannotRestore(o);
+  const message = podBlockedBy(o.member, o.images, o.cluster)?.message ?? cannotRestore(o);
   return message === undefined ? undefined : { message };
 };
 
