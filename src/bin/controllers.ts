@@ -120,14 +120,21 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
   };
 }
 
-const recorderOf = (client: Client, { clock, log, identity }: Process): EventRecorder =>
+const recorderOf = (client: Client, { clock, log, identity, metrics }: Process): EventRecorder =>
   new EventRecorder({
     client,
     controller: 'etcd-operator',
     instance: identity,
     now: () => clock.now(),
     sleep: (ms, until) => sleep(clock, ms, until),
-    onError: (error) => log.warn({ error: String(error) }, 'an Event was not written'),
+    onError: (error) => {
+      metrics.eventsDropped.inc({ why: 'write' });
+      log.warn({ error: String(error) }, 'an Event was not written');
+    },
+    onDrop: (namespace) => {
+      metrics.eventsDropped.inc({ why: 'queue' });
+      log.debug({ namespace }, 'an Event was dropped: too many were waiting');
+    },
   });
 
 /** Every kind that plans have steps for. */

@@ -20,6 +20,7 @@ const notLeading = noAnswer('POST', 'NotLeading', 'another replica leads');
 function aRecorder(faults: readonly Error[], after = false) {
   const server = new ModelApiServer();
   const errors: unknown[] = [];
+  const dropped: string[] = [];
   const slept: number[] = [];
   let asked = 0;
   const create: ModelApiServer['create'] = async (resource, object) => {
@@ -39,13 +40,14 @@ function aRecorder(faults: readonly Error[], after = false) {
       return Promise.resolve();
     },
     onError: (error) => errors.push(error),
+    onDrop: (namespace) => dropped.push(namespace),
   });
   /** Once every Event is written or dropped. */
   const recorded = async (): Promise<readonly unknown[]> => {
     await new Promise((resolve) => setImmediate(resolve));
     return server.peek(events).map(({ note }) => note);
   };
-  return { recorder, errors, slept, recorded };
+  return { recorder, errors, dropped, slept, recorded };
 }
 
 test.each([
@@ -85,4 +87,17 @@ test('at shutdown the recorder does not pause between two attempts', async () =>
   await recorder.flush();
   expect(await recorded()).toEqual([event.note]);
   expect(slept).toEqual([0, 0]);
+});
+
+test('Events of a tenant with thousands of them neither delay nor push out those of another', async () => {
+  const { recorder, dropped, recorded } = aRecorder([]);
+  const of = (namespace: string, i: number) => ({ metadata: { name: `o-${i}`, namespace, uid: `${namespace}-${i}` } });
+  for (let i = 0; i < 2_000; i++) recorder.record(things, of('loud', i), { ...event, note: `loud ${i}` });
+  recorder.record(things, of('quiet', 0), { ...event, note: 'quiet' });
+  for (let i = 2_000; i < 3_000; i++) recorder.record(things, of('loud', i), { ...event, note: `loud ${i}` });
+  await recorder.flush();
+  const notes = await recorded();
+  expect(notes.indexOf('quiet')).toBeGreaterThanOrEqual(0);
+  expect(notes.indexOf('quiet')).toBeLessThan(3);
+  expect([notes.length + dropped.length, new Set(dropped)]).toEqual([3_001, new Set(['loud'])]);
 });

@@ -1,10 +1,11 @@
 /** Kubernetes Events: what happened to an object, as `kubectl describe` shows it. */
 import type { Event } from '../gen/kube.ts';
+import { RoundRobin } from '../lib/round-robin.ts';
 import { microTime } from '../lib/time.ts';
 import type { Client } from './client.ts';
 import { ApiError, isConflict, isNotFound, isNotLeading, isRefusal } from './errors.ts';
 import { EventLedger, type EventText } from './event-ledger.ts';
-import { apiVersionOf, type KubeObject, type Resource } from './object.ts';
+import { apiVersionOf, type KubeObject, type Resource, refKey, refOf } from './object.ts';
 import { events } from './resources.ts';
 
 /** Records an Event. Never fails and never waits: an Event must not delay the reconcile that it reports about. */
@@ -20,6 +21,8 @@ export interface RecorderOptions {
   /** Ends early at the signal; never rejects. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly onError: (error: unknown) => void;
+  /** An Event of this namespace was dropped, because too many were waiting. */
+  readonly onDrop: (namespace: string) => void;
 }
 
 interface Telling {
@@ -30,7 +33,7 @@ interface Telling {
 }
 
 const MAX_NOTE = 1_000;
-/** The queue while the API server is slow; beyond this number the oldest Event is dropped. */
+/** The queue while the API server is slow; beyond this number, the namespace with most of them loses its oldest Event. */
 const MAX_WAITING = 500;
 const WRITE_MS = 5_000;
 /** Pauses before the retries of an Event that the API server did not accept. */
@@ -39,10 +42,12 @@ const AGAIN_MS = [500, 2_000, 5_000, 10_000];
 export class EventRecorder implements Recorder {
   readonly #options: RecorderOptions;
   readonly #ledger = new EventLedger();
-  readonly #waiting: Telling[] = [];
+  /** Namespaces take turns: Events are written one at a time, and those of one tenant must not hold up the others'. */
+  readonly #waiting = new RoundRobin<Telling>((key) => refOf(key).namespace);
   readonly #ending = new AbortController();
   #writing: Promise<void> | undefined;
   #named = 0;
+  #recorded = 0;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -50,8 +55,9 @@ export class EventRecorder implements Recorder {
 
   record(resource: Resource, object: KubeObject, text: EventText): void {
     const { namespace = 'default', name = '', uid = '' } = object.metadata;
-    this.#waiting.push({ resource, about: { namespace, name, uid }, text, at: this.#options.now() });
-    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift();
+    const key = refKey({ namespace, name: String(this.#recorded++) });
+    this.#waiting.set(key, { resource, about: { namespace, name, uid }, text, at: this.#options.now() });
+    if (this.#waiting.size > MAX_WAITING) this.#options.onDrop(this.#waiting.dropFromLargest() ?? namespace);
     this.#writing ??= this.#writeAll();
   }
 
@@ -62,9 +68,9 @@ export class EventRecorder implements Recorder {
   }
 
   async #writeAll(): Promise<void> {
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift())
+    for (let next = this.#waiting.take(); next; next = this.#waiting.take())
       try {
-        await this.#write(next);
+        await this.#write(next.value);
       } catch (error) {
         this.#options.onError(error);
       }

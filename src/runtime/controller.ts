@@ -54,7 +54,8 @@ export const RECONCILE_DEADLINE_MS = 30_000;
 /** Enough to keep an API server busy, and few enough that the event loop handles a response for each within milliseconds. */
 const CONCURRENCY = 24;
 const SLOW_AFTER_MS = 200;
-const MAX_RUNNING = 96;
+/** 96 of them for one namespace: see the queue. */
+const MAX_RUNNING = 128;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
 /** The watch of an upkeep kind usually shows a write within milliseconds: waiting saves a reconcile. */
 const UPKEEP_BARRIER_MS = 500;

@@ -65,6 +65,11 @@ export function createMetrics() {
       'Watches that were restarted, by kind and by how: resumed at the last resourceVersion, or with a new list.',
       ['kind', 'how'],
     ),
+    eventsDropped: counter(
+      'etcd_operator_events_dropped_total',
+      'Kubernetes Events that were not written: too many were waiting (queue), or the API server did not accept them (write).',
+      ['why'],
+    ),
     leader: new Gauge({ name: 'etcd_operator_leader', help: '1 while this process is the leader.', registers }),
     /** Gauges that are read when the metrics are scraped. */
     gauges: (sources: GaugeSources) => registerGauges(registry, sources),

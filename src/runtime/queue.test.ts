@@ -220,14 +220,36 @@ test('an event before the caches are read needs no further reconcile, and one af
 
 test('slow reconciles let others start, up to maxRunning', async () => {
   const { queue, reconciles, finish, advance } = aQueue(2);
-  for (const key of ['slow', 'slower', 'a', 'b', 'c']) queue.add(key);
-  expect(reconciles).toEqual(['slow', 'slower']);
+  for (const key of ['m/slow', 'n/slower', 'o/a', 'p/b', 'q/c']) queue.add(key);
+  expect(reconciles).toEqual(['m/slow', 'n/slower']);
   await advance(199);
-  expect(reconciles).toEqual(['slow', 'slower']);
+  expect(reconciles).toEqual(['m/slow', 'n/slower']);
   await advance(1);
-  expect(reconciles).toEqual(['slow', 'slower', 'a', 'b']);
+  expect(reconciles).toEqual(['m/slow', 'n/slower', 'o/a', 'p/b']);
   await advance(1_000);
-  expect(reconciles).toEqual(['slow', 'slower', 'a', 'b']);
-  await finish('slow');
-  expect(reconciles).toEqual(['slow', 'slower', 'a', 'b', 'c']);
+  expect(reconciles).toEqual(['m/slow', 'n/slower', 'o/a', 'p/b']);
+  await finish('m/slow');
+  expect(reconciles).toEqual(['m/slow', 'n/slower', 'o/a', 'p/b', 'q/c']);
+});
+
+test('a namespace with 10,000 objects does not delay the object of another one', async () => {
+  const { queue, reconciles, finish } = aQueue(4);
+  for (let i = 0; i < 10_000; i++) queue.add(`loud/${i}`);
+  queue.add('quiet/1');
+  await finish('loud/0');
+  await finish('loud/1');
+  expect(reconciles).toEqual(['loud/0', 'loud/1', 'loud/2', 'loud/3', 'loud/4', 'quiet/1']);
+});
+
+test('a namespace whose servers never respond leaves slots to others, and a second such namespace does too', async () => {
+  const { queue, reconciles, advance } = aQueue(8);
+  const running = (namespace: string) => reconciles.filter((key) => key.startsWith(`${namespace}/`)).length;
+  for (let i = 0; i < 100; i++) queue.add(`hung/${i}`);
+  for (let i = 0; i < 3; i++) await advance(200);
+  expect(running('hung')).toBe(12); // three quarters of sixteen
+  for (let i = 0; i < 100; i++) queue.add(`stuck/${i}`);
+  await advance(200);
+  expect([running('hung'), running('stuck')]).toEqual([12, 3]);
+  queue.add('quiet/1');
+  expect(running('quiet')).toBe(1);
 });

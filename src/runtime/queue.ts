@@ -4,9 +4,11 @@
  * Guarantees: a key is queued at most once and never reconciled twice at a time; an event that arrives while its key is being
  * reconciled leads to another reconcile; a failed key is retried with back-off, and an event ends the back-off.
  * Assumptions: `work` ends, because it has a deadline of its own; it calls `onObserve` before it reads the caches.
+ * Namespaces take turns, so that thousands of objects of one tenant do not delay those of others.
  * Caveats: keys with low priority run after normal ones, one in nine. A Retry-After of the API server holds its key, also against events.
  */
 import { type BackoffOptions, backoffMs } from '../lib/backoff.ts';
+import { RoundRobin } from '../lib/round-robin.ts';
 import type { Clock } from './clock.ts';
 
 /** Normal: a watch event. Low: a requeue after some time, or the first reconcile of a new cluster. Normal keys run first. */
@@ -39,13 +41,22 @@ interface Timer {
 
 /** One low-priority key runs after this many normal ones: under constant change it would starve. */
 const NORMAL_PER_LOW = 8;
+/**
+ * A namespace may run this many reconciles per free slot: three quarters of all slots if it is alone, less when several are busy.
+ * The other slots stay free for other tenants, however many of its reconciles wait for servers that do not respond.
+ */
+const PER_FREE_SLOT = 3;
+
+const namespaceOf = (key: string): string => key.slice(0, Math.max(0, key.indexOf('/')));
 
 export class Queue {
   readonly #options: QueueOptions;
   /** Per key, since when it has been waiting in the queue. */
-  readonly #normal = new Map<string, number>();
-  readonly #low = new Map<string, number>();
+  readonly #normal = new RoundRobin<number>(namespaceOf);
+  readonly #low = new RoundRobin<number>(namespaceOf);
   readonly #running = new Map<string, number>();
+  /** Per namespace, how many of its reconciles are running. */
+  readonly #runningIn = new Map<string, number>();
   readonly #timers = new Map<string, Timer>();
   readonly #failures = new Map<string, number>();
   /** Until when a key is not reconciled even if events arrive: the API server has sent a Retry-After. */
@@ -82,13 +93,13 @@ export class Queue {
     if (priority === 'normal') {
       this.#low.delete(key);
       this.#normal.set(key, since);
-    } else if (!this.#normal.has(key)) this.#low.set(key, since);
+    } else if (this.#normal.get(key) === undefined) this.#low.set(key, since);
     this.#pump();
   }
 
   /** After a delay, unless an event arrives before. The earlier of two delays wins. */
   addAfter(key: string, ms: number, priority: Priority = 'low'): void {
-    if (this.#stopped || this.#normal.has(key) || this.#low.has(key)) return;
+    if (this.#stopped || (this.#normal.get(key) ?? this.#low.get(key)) !== undefined) return;
     const at = this.#options.clock.monotonic() + ms;
     const old = this.#timers.get(key);
     if (old && old.at <= at) return;
@@ -118,6 +129,7 @@ export class Queue {
       const now = this.#options.clock.monotonic();
       this.#options.onStart?.(now - next.since);
       this.#running.set(next.key, now);
+      this.#countRunning(next.key, 1);
       void this.#run(next.key);
     }
   }
@@ -146,13 +158,19 @@ export class Queue {
     return taken;
   }
 
-  #take(from: Map<string, number>) {
-    for (const [key, since] of from) {
-      if (this.#running.has(key)) continue;
-      from.delete(key);
-      return { key, since, from };
-    }
-    return undefined;
+  #take(from: RoundRobin<number>) {
+    const free = this.#options.maxRunning - this.#running.size;
+    const taken = from.take(
+      (key) => !this.#running.has(key),
+      (namespace) => (this.#runningIn.get(namespace) ?? 0) < PER_FREE_SLOT * free,
+    );
+    return taken && { key: taken.key, since: taken.value, from };
+  }
+
+  #countRunning(key: string, by: 1 | -1): void {
+    const count = (this.#runningIn.get(namespaceOf(key)) ?? 0) + by;
+    if (count === 0) this.#runningIn.delete(namespaceOf(key));
+    else this.#runningIn.set(namespaceOf(key), count);
   }
 
   async #run(key: string): Promise<void> {
@@ -169,6 +187,7 @@ export class Queue {
       this.addAfter(key, Math.max(requested, backoffMs(failures, clock.random(), backoff)));
     } finally {
       this.#running.delete(key);
+      this.#countRunning(key, -1);
       this.#pump();
       if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     }
