@@ -13,13 +13,15 @@ import { templateFields, VersionSchema } from './template.ts';
 import { auth, tls } from './tls.ts';
 
 export const DEFAULT_REPLICAS = 3;
+/** No etcd cluster of this size makes progress. Responses that list more than 100 members are refused as hostile. */
+const MAX_REPLICAS = 99;
 export const DEFAULT_PROGRESS_DEADLINE_SECONDS = 600;
 
 export const EtcdClusterSpecSchema = Type.Object(
   {
     replicas: optionalInt32(
       'Number of members. Use an odd number: an even one tolerates no more failures. 0 pauses the cluster: no Pods run, and its volumes are kept.',
-      { minimum: 0, default: DEFAULT_REPLICAS },
+      { minimum: 0, maximum: MAX_REPLICAS, default: DEFAULT_REPLICAS },
     ),
     version: VersionSchema,
     storage: Type.Optional(StorageSchema),

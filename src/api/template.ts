@@ -26,7 +26,8 @@ export const templateFields = {
   additionalMetadata: Type.Optional(AdditionalMetadataSchema),
   options,
   imagePullSecrets: Type.Optional(
-    Type.Array(localReference('imagePullSecrets[]', 'A Secret of type kubernetes.io/dockerconfigjson.'), {
+    // Any name: the kubelet ignores a pull Secret that does not exist, so such Pods run.
+    Type.Array(localReference('imagePullSecrets[]', 'A Secret of type kubernetes.io/dockerconfigjson.', {}), {
       maxItems: 64,
       description: 'Secrets for pulling the etcd image, and the operator image for snapshots and restores.',
     }),

@@ -40,10 +40,19 @@ export const labelMap = (field: string, description: string) =>
     }),
   });
 
+/** Unlike those of a DNS name, the parts of an object's name may have more than 63 characters. */
+const NAME_PART = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const NAME = `${NAME_PART}([.]${NAME_PART})*`;
+const MAX_NAME = 253;
+/** What an object can be called. The length first: the pattern takes time quadratic in it. */
+export const isObjectName = (name: string): boolean => name.length <= MAX_NAME && new RegExp(`^${NAME}$`).test(name);
+/** The name of an object, or none yet: the rule below has the better message. */
+const OBJECT_NAME = { pattern: `^(${NAME})?$`, maxLength: MAX_NAME };
+
 /** A reference within the same namespace. With a namespace field, a user could read Secrets of other namespaces through the operator. */
-export const localReference = (field: string, description: string) =>
+export const localReference = (field: string, description: string, name: object = OBJECT_NAME) =>
   Type.Object(
-    { name: Type.Optional(Type.String({ default: '' })) },
+    { name: Type.Optional(Type.String({ default: '', ...name })) },
     {
       description,
       'x-kubernetes-map-type': 'atomic',

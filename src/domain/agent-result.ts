@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { Check } from 'typebox/value';
 import { ArtifactSchema } from '../api/etcd-snapshot.ts';
 import type { DeepReadonly } from '../api/meta.ts';
+import { printable } from '../lib/printable.ts';
 
 /** Transient: a retry may succeed. */
 const TRANSIENT = [
@@ -75,9 +76,6 @@ const ResultSchema = Type.Union([failed, ...ended]);
 export type Result = DeepReadonly<Static<typeof ResultSchema>>;
 export type Success = Extract<Result, { readonly ok: true }>;
 export type SnapshotResult = Extract<Success, { readonly task: 'snapshot' }>;
-
-/** Control characters could move a terminal's cursor or forge a log line. */
-const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
 /** `undefined`: not a result that an agent writes. */
 export function parseResult(text: string | undefined): Result | undefined {

@@ -1,5 +1,6 @@
 /** How a call to etcd can fail, as a closed set: callers branch on `kind` and report `message`. */
 import { Code, ConnectError } from '@connectrpc/connect';
+import { shown } from '../lib/printable.ts';
 
 export type EtcdErrorKind =
   // The connection to the member.
@@ -148,10 +149,13 @@ const BY_CODE: Partial<Record<Code, EtcdErrorKind>> = {
   [Code.DataLoss]: 'corrupt',
 };
 
+/** A member may send 64 KiB of anything as the message of an error, and the API server refuses a status that is too long. */
+const MAX_MESSAGE = 500;
+
 export function classify(error: unknown): EtcdError {
   if (error instanceof EtcdFailure) return error.error;
   const known = ConnectError.from(error);
-  const message = known.rawMessage;
+  const message = shown(known.rawMessage, MAX_MESSAGE);
   return { kind: kindOf(known, message, codesOf(error)), message };
 }
 

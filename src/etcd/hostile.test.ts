@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { MemberListResponseSchema } from '../gen/etcd/cluster_pb.ts';
+import { printable } from '../lib/printable.ts';
 import { EtcdClient } from './client.ts';
 import type { Result } from './errors.ts';
 
@@ -89,6 +90,31 @@ describe('a hostile member', () => {
     const answer = await aClient().members.list({ endpoint, timeoutMs: 5_000 }, { linearizable: true });
     expect(kindOf(answer)).toBe('badAnswer');
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 ** 2);
+  });
+
+  test('S16: that fails with 60 KiB of control characters gets a short, printable message', async () => {
+    const text = encodeURIComponent('etcdserver: \u001b[2Jgone\n').repeat(1_500);
+    const { endpoint } = await aHostileMember((stream) => {
+      const trailers = { 'grpc-status': '2', 'grpc-message': text };
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto', ...trailers }, { endStream: true });
+    });
+    const answer = await aClient().members.list({ endpoint, timeoutMs: 5_000 }, { linearizable: true });
+    const message = answer.ok ? '' : answer.error.message;
+    expect(message).toMatch(/^etcdserver: {2}\[2Jgone etcdserver: /);
+    expect([message.length, printable(message)]).toEqual([500, message]);
+  });
+
+  test('S16: that lists names and URLs of 100 KiB cannot make a status of them', async () => {
+    const long = `\u001b${'x'.repeat(100_000)}`;
+    const body = create(MemberListResponseSchema, {
+      header: { clusterId: 7n },
+      members: [{ ID: 1n, name: long, peerURLs: [long], clientURLs: [] }],
+    });
+    const { endpoint } = await aHostileMember(answering(envelope(toBinary(MemberListResponseSchema, body))));
+    const answer = await aClient().members.list({ endpoint, timeoutMs: 5_000 }, { linearizable: true });
+    const [entry] = answer.ok ? answer.value.members : [];
+    expect([entry?.name.length, entry?.peerURLs[0]?.length]).toEqual([253, 1024]);
+    expect(entry?.name).not.toContain('\u001b');
   });
 
   test('that drips its response is aborted at the time limit', async () => {

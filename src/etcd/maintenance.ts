@@ -7,6 +7,7 @@ import {
   Maintenance,
   type StatusResponse,
 } from '../gen/etcd/maintenance_pb.ts';
+import { shown } from '../lib/printable.ts';
 import type { Ask, Caller } from './call.ts';
 import type { Result } from './errors.ts';
 import { type SnapshotStream, snapshotStream } from './snapshot.ts';
@@ -96,6 +97,9 @@ export const alarmsIn = (errors: readonly string[]): readonly StatedAlarm[] =>
     return found?.[1] && found[2] ? [{ memberId: BigInt(found[1]), alarm: found[2] }] : [];
   });
 
+/** Longer than any version; a member may send megabytes, and the status of its EtcdMember has it. */
+const MAX_VERSION = 64;
+
 function memberStatus(s: StatusResponse): MemberStatus {
   const { clusterId = 0n, memberId = 0n, revision = 0n } = s.header ?? {};
   const { version, leader, isLearner, raftTerm, raftAppliedIndex } = s;
@@ -103,7 +107,7 @@ function memberStatus(s: StatusResponse): MemberStatus {
     clusterId,
     memberId,
     revision,
-    version,
+    version: shown(version, MAX_VERSION),
     leader,
     isLearner,
     alarms: alarmsIn(s.errors),
@@ -112,7 +116,7 @@ function memberStatus(s: StatusResponse): MemberStatus {
     dbSize: Number(s.dbSize),
     dbSizeInUse: Number(s.dbSizeInUse),
     ...(s.dbSizeQuota > 0n && { dbSizeQuota: Number(s.dbSizeQuota) }),
-    ...(s.storageVersion !== '' && { storageVersion: s.storageVersion }),
+    ...(s.storageVersion !== '' && { storageVersion: shown(s.storageVersion, MAX_VERSION) }),
     ...(s.downgradeInfo?.enabled && { downgradeTo: s.downgradeInfo.targetVersion }),
   };
 }

@@ -1,5 +1,6 @@
 /** Membership: the members of the cluster, and changes to it. */
 import { Cluster, type Member, type MemberListResponse } from '../gen/etcd/cluster_pb.ts';
+import { shown } from '../lib/printable.ts';
 import type { Ask, Caller } from './call.ts';
 import { failure, type Result } from './errors.ts';
 
@@ -34,12 +35,16 @@ export interface MembersPort {
 
 /** No real cluster has this many; a response with more is an attack or a bug. */
 const MAX_MEMBERS = 100;
+/** Names and URLs reach messages, flags and the status. */
+const MAX_NAME = 253;
+const MAX_URL = 1024;
+const MAX_URLS = 16;
 
 const entry = ({ ID, name, peerURLs, clientURLs, isLearner }: Member): MemberEntry => ({
   id: ID,
-  name,
-  peerURLs,
-  clientURLs,
+  name: shown(name, MAX_NAME),
+  peerURLs: peerURLs.slice(0, MAX_URLS).map((url) => shown(url, MAX_URL)),
+  clientURLs: clientURLs.slice(0, MAX_URLS).map((url) => shown(url, MAX_URL)),
   isLearner,
 });
 

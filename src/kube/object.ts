@@ -1,5 +1,6 @@
 /** What every object and every kind has. */
 import type { ObjectMeta } from '../gen/kube.ts';
+import { ApiError } from './errors.ts';
 
 export interface KubeObject {
   readonly apiVersion?: string;
@@ -27,10 +28,17 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 export const apiVersionOf = (r: Resource): string => (r.group === '' ? r.version : `${r.group}/${r.version}`);
 
+/** Decoded by the API server, "a%2Fb" would name a subresource, and ".." another collection: no object has such a name. */
+function segment(name: string): string {
+  if (/^(|[.]|[.][.])$|[/%]/.test(name))
+    throw new ApiError('path', 400, { reason: 'BadRequest', message: `${JSON.stringify(name)} is not a name` });
+  return encodeURIComponent(name);
+}
+
 export const pathOf = (r: Resource, namespace?: string, name?: string): string => {
   const base = r.group === '' ? `/api/${r.version}` : `/apis/${r.group}/${r.version}`;
-  const scope = namespace === undefined || namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-  return `${base}${scope}/${r.plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`;
+  const scope = namespace === undefined || namespace === '' ? '' : `/namespaces/${segment(namespace)}`;
+  return `${base}${scope}/${r.plural}${name === undefined ? '' : `/${segment(name)}`}`;
 };
 
 /** `namespace/name`: the key of an object in queues and caches. */

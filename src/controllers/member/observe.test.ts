@@ -225,12 +225,13 @@ describe('a member without a Pod, and the node that was chosen for its PVC', () 
     spec,
   });
   const notReady = { conditions: [{ type: 'Ready', status: 'Unknown', lastTransitionTime: '2026-01-01T00:00:00Z' }] };
-  test.each<[sentence: string, spec: object, node: string]>([
+  test.each<[sentence: string, spec: object, node: string, selected?: string]>([
     ['a PVC that has no volume yet waits for that node', {}, 'present'],
+    ['an annotation that cannot be the name of a node is ignored', {}, 'unknown', '../secrets/x'],
     ['a volume that is bound to that node', { volumeName: 'pv', ...on(HOST, 'node-1') }, 'present'],
     ['a volume that any node can reach may be used elsewhere since', { volumeName: 'pv' }, 'unknown'],
     ['so may one of the same zone', { volumeName: 'pv', ...on('topology.kubernetes.io/zone', 'x') }, 'unknown'],
-  ])('%s', async (_, { volumeName, ...spec }: { volumeName?: string }, expected) => {
+  ])('%s', async (_, { volumeName, ...spec }: { volumeName?: string }, expected, selected = 'node-1') => {
     const world = modelWorld();
     putInCache(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: notReady });
     putInCache(world.nodes, {
@@ -240,7 +241,7 @@ describe('a member without a Pod, and the node that was chosen for its PVC', () 
     });
     putInCache(world.members, member(1));
     const { metadata } = podOf(1);
-    const annotations = { 'volume.kubernetes.io/selected-node': 'node-1' };
+    const annotations = { 'volume.kubernetes.io/selected-node': selected };
     const claim = { ...aVolume(), metadata: { ...metadata, name: volumeClaimName(nameOf(1)), annotations } };
     putInCache(world.volumes, { ...claim, spec: volumeName === undefined ? {} : { volumeName } });
     await world.client.create(persistentVolumes, volume(spec));

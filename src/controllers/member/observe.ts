@@ -5,6 +5,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, etcdClusters, MEMBER_UID_ANNOTATION, volumeClaimName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
+import { isObjectName } from '../../api/text.ts';
 import { memberEndpoint, memberHost } from '../../domain/member-address.ts';
 import { isOutOfService, SELECTED_NODE } from '../../domain/node.ts';
 import { controllerOf, type Holding, holding, isMemberOf } from '../../domain/ownership.ts';
@@ -110,7 +111,8 @@ async function nodeOfVolume(
   signal: AbortSignal,
 ): Promise<NodeView> {
   const name = claim?.metadata.annotations?.[SELECTED_NODE];
-  if (claim === undefined || name === undefined) return { is: 'unknown' };
+  // Users may write it; the API server returns an error for what no node can be called, and no reconcile would end.
+  if (claim === undefined || name === undefined || !isObjectName(name)) return { is: 'unknown' };
   const node = await nodeOf(ports, name, signal);
   const well = node.is === 'present' && !node.outOfService && node.notReady === undefined;
   const isThere = well || claim.spec?.volumeName === undefined || (await isOnNode(ports, claim, name, signal));

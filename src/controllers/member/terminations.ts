@@ -5,6 +5,7 @@
 import { DATA_INCONSISTENT, type EtcdMemberStatus, EVIDENCE, STORAGE_ERROR } from '../../api/etcd-member.ts';
 import { LOOP_WINDOW_MS, NOT_READY_REPORTED_WITHIN_MS } from '../../domain/timing.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../gen/kube.ts';
+import { printable } from '../../lib/printable.ts';
 import type { Observed } from './observed.ts';
 
 type FailedStarts = NonNullable<EtcdMemberStatus['failedStarts']>;
@@ -95,7 +96,7 @@ export const endedItself = ({ exitCode, reason, message }: ContainerStateTermina
   return exitCode === 1 || endingLines(message ?? '').length > 0;
 };
 
-const quote = (line: string): string => (line.length > MAX_QUOTE ? `${line.slice(0, MAX_QUOTE)}…` : line).trim();
+const quote = (line: string): string => printable(line.length > MAX_QUOTE ? `${line.slice(0, MAX_QUOTE)}…` : line);
 
 /** What the exit of etcd proves about its data directory; `undefined`: nothing. */
 export function findingIn(end: ContainerStateTerminated): Finding | undefined {

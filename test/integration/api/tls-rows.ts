@@ -103,6 +103,12 @@ export const specs: readonly Row[] = [
     'tls.client.serverSecretRef.name is empty',
   ],
   [
+    'a Secret in another namespace, by a path',
+    { tls: { client: { serverSecretRef: ref('../../other/secrets/x') } } },
+    'spec.tls.client.serverSecretRef.name',
+  ],
+  ['a Secret with as long a name as Kubernetes allows', { tls: { client: { serverSecretRef: ref('s'.repeat(253)) } } }],
+  [
     'no Secret named for the operator',
     { tls: { client: { ...server.client, operatorClientSecretRef: ref('') } } },
     'operatorClientSecretRef.name is empty',
