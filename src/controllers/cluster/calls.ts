@@ -8,7 +8,7 @@ export type EtcdChange =
   | { readonly name: 'remove'; readonly id: string }
   /** Sent to the leader only. */
   | { readonly name: 'moveLeader'; readonly to: string }
-  | { readonly name: 'disarmCorrupt'; readonly id: string };
+  | { readonly name: 'disarm'; readonly alarm: 'corrupt' | 'noSpace'; readonly id: string };
 
 /** Endpoints and member ids were read from etcd in the same reconcile. */
 export type EtcdCall = NamedCall &

@@ -178,7 +178,8 @@ test('only the alarm of the given member is disarmed', async () => {
   const id = groupOf(seed).leader ?? 0n;
   const ask = { endpoint: seed.endpoint, timeoutMs: 1_000 };
   for (const alarm of ['noSpace', 'corrupt'] as const) await etcd.maintenance.activate(ask, { memberId: id, alarm });
-  await executeEtcdCall(etcd, call(clusterID, [seed.endpoint], { name: 'disarmCorrupt', id: hexId(id) }), signal);
+  const change = { name: 'disarm', alarm: 'corrupt', id: hexId(id) } as const;
+  await executeEtcdCall(etcd, call(clusterID, [seed.endpoint], change), signal);
   const left = await etcd.maintenance.alarms(ask);
   expect(left.ok && left.value.map(({ alarm }) => alarm)).toEqual(['noSpace']);
 });

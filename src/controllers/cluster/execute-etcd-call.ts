@@ -20,7 +20,7 @@ const ALREADY_DONE: Readonly<Record<EtcdChange['name'], readonly EtcdErrorKind[]
   promote: ['notLearner'],
   remove: ['notFound'],
   moveLeader: [],
-  disarmCorrupt: [],
+  disarm: [],
 };
 
 export async function executeEtcdCall(
@@ -60,7 +60,7 @@ function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Result<unkno
       return etcd.members.remove(ask, idOf(call.id));
     case 'moveLeader':
       return etcd.maintenance.moveLeader(ask, idOf(call.to));
-    case 'disarmCorrupt':
-      return etcd.maintenance.disarm(ask, { memberId: idOf(call.id), alarm: 'corrupt' });
+    case 'disarm':
+      return etcd.maintenance.disarm(ask, { memberId: idOf(call.id), alarm: call.alarm });
   }
 }

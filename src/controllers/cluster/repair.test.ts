@@ -164,7 +164,7 @@ describe('the rule that decides', () => {
       'the CORRUPT alarm of a removed member is disarmed',
       world([up, up], { replicas: 3, alarms: [{ id: id(7), alarm: 'CORRUPT' }] }),
       'addLearner',
-      [`addLearner ${name(10)}`, `clearAlarm: disarmCorrupt ${id(7)}`],
+      [`addLearner ${name(10)}`, `clearAlarm: disarm ${id(7)}`],
     ],
     [
       'a learner that had joined is lost: it is replaced before members are added',
@@ -275,10 +275,16 @@ describe('the rule that decides', () => {
       [],
     ],
     [
-      'a NOSPACE alarm is not disarmed',
-      world([up, up, up], { alarms: [{ id: id(7), alarm: 'NOSPACE' }] }),
+      'the NOSPACE alarm of a member is not disarmed: its database is still full',
+      world([up, up, up], { alarms: [{ id: id(3), alarm: 'NOSPACE' }] }),
       'steady',
       [],
+    ],
+    [
+      'the NOSPACE alarm of a member that is not on the list is disarmed: a restored snapshot brought it along',
+      world([up, up, up], { alarms: [{ id: id(7), alarm: 'NOSPACE' }] }),
+      'steady',
+      [`clearAlarm: disarm ${id(7)}`],
     ],
     [
       'the CORRUPT alarm of a removed member, and no voter is healthy',

@@ -14,15 +14,21 @@ export function replaceLost(o: Observed): Decided {
   return undefined;
 }
 
-/** The CORRUPT alarm of a removed member keeps all other members from accepting writes. */
+const BLOCKING: Readonly<Record<string, 'corrupt' | 'noSpace'>> = { CORRUPT: 'corrupt', NOSPACE: 'noSpace' };
+
+/**
+ * The alarm of a removed member keeps all others from accepting writes. A snapshot has the alarms of its members as well:
+ * without this, a cluster that is restored into a larger volume after its database was full would refuse writes for ever.
+ */
 export function clearAlarm(o: Observed): Contributed {
   const entries = entriesOf(o);
   if (!entries || o.etcd.is !== 'answers' || healthyVoters(o).length === 0) return undefined;
-  const stale = o.etcd.alarms.find(({ id, alarm }) => alarm === 'CORRUPT' && !entries.some((e) => e.id === id));
-  return stale
+  const stale = o.etcd.alarms.find(({ id, alarm }) => alarm in BLOCKING && !entries.some((e) => e.id === id));
+  const alarm = stale && BLOCKING[stale.alarm];
+  return stale && alarm
     ? {
-        message: `disarming the CORRUPT alarm of member ${stale.id}, which was removed`,
-        sequences: [[etcdStep(o, { name: 'disarmCorrupt', id: stale.id }, stale.id)]],
+        message: `disarming the ${stale.alarm} alarm of member ${stale.id}, which is not on the member list`,
+        sequences: [[etcdStep(o, { name: 'disarm', alarm, id: stale.id }, stale.id)]],
       }
     : undefined;
 }
