@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { AgentFailure } from '../failure.ts';
 import { type ErrorPhrases, errorMessage } from '../transfer/error-message.ts';
 import { atOnce, type Part, partBytes, sendParts } from '../transfer/multipart.ts';
-import { wholeBody } from '../transfer/resumable-download.ts';
+import { opened, wholeBody } from '../transfer/resumable-download.ts';
 import { NEVER, withRetry } from '../transfer/retry.ts';
 import type { Download, PutOptions, Store, StoredObject } from './store.ts';
 
@@ -150,9 +150,8 @@ export class RemoteStore implements Store {
           `there is no ${this.uri(key)}: check the key; it is the full name of the object, with all suffixes`,
         );
       // Requests the first bytes here, so that `get` itself reports a refusal and not the reader of the body.
-      const first = await withRetry({ signal }, () => this.#service.read(found, 0, signal));
-      const read = (from: number) => this.#service.read(found, from, signal);
-      const body = wholeBody(first, found.size, read, signal);
+      const read = (from: number, stop: AbortSignal) => this.#service.read(found, from, stop);
+      const body = wholeBody(await opened(read, 0, signal), found.size, read, signal);
       return { size: found.size, body: this.#explainedBody(key, body) };
     });
   }

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test, vi } from 'vitest';
 import { AgentFailure } from '../failure.ts';
 import { Refusal } from './error-info.ts';
 import { wholeBody } from './resumable-download.ts';
@@ -44,6 +45,42 @@ test('a service that makes no progress is not retried for ever', async () => {
   await expect(text(wholeBody(part(0, 0), WHOLE.length, read, never))).rejects.toMatchObject({ code: 'ECONNRESET' });
   expect(asked).toBeLessThan(30);
 });
+
+test('a proxy that cuts every connection after one byte only makes the download slow', async () => {
+  const long = Buffer.alloc(100, 'x');
+  const read = async (from: number) =>
+    (async function* () {
+      yield long.subarray(from, from + 1);
+      throw new Error('aborted');
+    })();
+  expect(await text(wholeBody(await read(0), long.length, read, never))).toBe(long.toString());
+});
+
+test.each(['that is ended by the signal of its attempt', 'of a library that ignores the signal'])(
+  'a service that accepts a request and never responds is reported, and not waited for: a request %s',
+  async (how) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    try {
+      const read = (_from: number, signal: AbortSignal) =>
+        new Promise<never>((_, reject) => {
+          if (how.startsWith('that')) signal.addEventListener('abort', () => reject(new Error('aborted')));
+        });
+      const outcome = text(wholeBody(part(0, 4, new Error('aborted')), WHOLE.length, read, never)).catch(
+        (error: unknown) => error,
+      );
+      const limit = (async () => {
+        for (let seconds = 0; seconds < 300; seconds++) {
+          await vi.advanceTimersByTimeAsync(1_000);
+          await sleep(10); // the pauses between attempts are real
+        }
+        return 'still waiting after five minutes';
+      })();
+      expect(await Promise.race([outcome, limit])).toMatchObject({ code: 'ETIMEDOUT' });
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);
 
 test('after an abort no request is made', async () => {
   const stop = new AbortController();

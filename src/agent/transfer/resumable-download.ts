@@ -5,7 +5,7 @@ import { stopped, withRetry } from './retry.ts';
 
 /** No byte for this long: the connection is dead. */
 const STALL_MS = 60_000;
-/** A service that disconnects again and again is not retried for ever. */
+/** In a row without a byte in between: a proxy that cuts every connection after a minute must not end a long download. */
 const MAX_BREAKS = 20;
 
 const broken = (message: string, cause?: unknown): Error =>
@@ -14,7 +14,7 @@ const broken = (message: string, cause?: unknown): Error =>
 export async function* wholeBody(
   first: AsyncIterable<Uint8Array>,
   size: number,
-  read: (from: number) => Promise<AsyncIterable<Uint8Array>>,
+  read: (from: number, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   let part = first;
@@ -23,6 +23,7 @@ export async function* wholeBody(
     try {
       for await (const bytes of unstalled(part)) {
         received += bytes.length;
+        if (bytes.length > 0) breaks = 0;
         yield bytes;
       }
       if (received >= size) return;
@@ -34,9 +35,16 @@ export async function* wholeBody(
       if (errorInfo(error).status !== undefined) throw error;
       if (breaks >= MAX_BREAKS) throw broken('the response breaks again and again', error);
     }
-    part = await withRetry({ signal }, () => read(received));
+    part = await opened(read, received, signal);
   }
 }
+
+/** Each attempt ends after its time; once the response has started, its body ends with the outer signal only. */
+export const opened = (
+  read: (from: number, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>,
+  from: number,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Uint8Array>> => withRetry({ signal }, (stop) => read(from, AbortSignal.any([signal, stop])));
 
 async function* unstalled(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const source = body[Symbol.asyncIterator]();

@@ -57,7 +57,8 @@ async function within<T>(
     end.abort();
   }, timeoutMs);
   try {
-    return await attempt(end.signal);
+    // Raced: a library that ignores the signal would otherwise hang the task for ever.
+    return await Promise.race([attempt(end.signal), aborted(end.signal)]);
   } catch (error) {
     throw late ? Object.assign(new Error('no response in time', { cause: error }), { code: 'ETIMEDOUT' }) : error;
   } finally {
@@ -65,3 +66,8 @@ async function within<T>(
     signal.removeEventListener('abort', stop);
   }
 }
+
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
