@@ -120,13 +120,14 @@ const pvc = optionalObject('A PersistentVolumeClaim (PVC).', {
   }),
 });
 
-export const SnapshotLocationSchema = Type.Object(
-  { s3, gcs, azure, pvc },
-  cel({
+export const oneLocation = [
+  {
     rule: '[has(self.s3), has(self.gcs), has(self.azure), has(self.pvc)].filter(named, named).size() == 1',
     message: 'set exactly one of s3, gcs, azure and pvc',
-  }),
-);
+  },
+] as const;
+
+export const SnapshotLocationSchema = Type.Object({ s3, gcs, azure, pvc }, cel(...oneLocation));
 
 /** How a snapshot is stored. */
 export const storedAs = {

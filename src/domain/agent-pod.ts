@@ -1,5 +1,6 @@
 /** What all agent Pods have in common: command, task, mounts and security context. */
 
+import type { AgentResources } from '../api/agent-resources.ts';
 import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
 import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
 import type { ObjectMeta } from '../api/meta.ts';
@@ -16,6 +17,7 @@ import type {
   VolumeMount,
 } from '../gen/kube.ts';
 import { present } from '../lib/present.ts';
+import { quantityBytes } from '../lib/quantity.ts';
 import { HOPELESS_EXIT } from './agent-result.ts';
 import { AGENT_RUNTIME } from './agent-runtime.ts';
 import { MOUNTS, TASK_VARIABLE, type Task } from './agent-task.ts';
@@ -90,6 +92,21 @@ export const AGENT_RESOURCES: ResourceRequirements = {
   requests: { cpu: '50m', memory: '64Mi' },
   limits: { memory: '256Mi' },
 };
+
+/** The user's amounts replace the defaults one by one. */
+export function resourcesOf(stated: AgentResources | undefined, defaults: ResourceRequirements): ResourceRequirements {
+  const merged = (kind: 'requests' | 'limits') => ({
+    [kind]: {
+      ...defaults[kind],
+      ...Object.fromEntries(Object.entries(stated?.[kind] ?? {}).map(([name, amount]) => [name, String(amount)])),
+    },
+  });
+  return { ...merged('requests'), ...merged('limits') };
+}
+
+/** The largest of these, which are bytes or quantities of a spec. */
+export const memoryLimit = (...atLeast: readonly (number | string | undefined)[]): string =>
+  `${Math.ceil(Math.max(...atLeast.map((amount) => quantityBytes(amount ?? 0))) / 2 ** 20)}Mi`;
 
 /** The Node binary takes most of it. */
 const TOOLS_ROOM = '512Mi';

@@ -35,6 +35,10 @@ const PERMANENT = [
 export const FAILURES = [...TRANSIENT, ...PERMANENT] as const;
 export type FailureReason = (typeof FAILURES)[number];
 
+/** An agent that the kernel killed leaves no result; the kubelet reports this reason for its container. */
+export const OOM_KILLED = 'OOMKilled';
+export const OUT_OF_MEMORY = 'OutOfMemory';
+
 /** The exit code of a permanent failure: the Job's podFailurePolicy does not retry it. */
 export const HOPELESS_EXIT = 2;
 export const exitCodeOf = (result: Result): number =>

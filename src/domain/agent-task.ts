@@ -36,6 +36,8 @@ export const MOUNTS = {
   tools: '/tools',
   /** Scratch space of a restore drill. */
   scratch: '/drill',
+  /** Of a restore, for the downloaded file. */
+  fetched: '/fetched',
 } as const;
 
 /** A bucket, container or volume, as an agent opens it; object keys are separate. */
@@ -103,6 +105,8 @@ export interface RestoreTask {
   readonly key: string;
   readonly encrypted: boolean;
   readonly dataDir: string;
+  /** A folder on the node for the downloaded file: beside it, the data volume needs no room for a second copy. */
+  readonly scratch?: string;
   readonly member: string;
   readonly initialCluster: string;
   readonly token: string;
@@ -112,6 +116,10 @@ export interface RestoreTask {
   readonly version: string;
   /** The cluster's spec enables auth. */
   readonly auth: boolean;
+  /** Of the stored object, in hexadecimal. */
+  readonly sha256?: string;
+  /** Auth is disabled in the restored data, so that the operator enables it with a new root. */
+  readonly resetRootPassword?: boolean;
 }
 
 export interface DrillTask extends Pick<RestoreTask, 'from' | 'key' | 'encrypted' | 'version'> {

@@ -20,6 +20,9 @@ export function parseQuantity(value: string | number): bigint | undefined {
   return sign === '-' ? -magnitude : magnitude;
 }
 
+/** As a number, rounded down; 0 when the text is not a quantity. */
+export const quantityBytes = (value: string | number): number => Number((parseQuantity(value) ?? 0n) / 1_000_000_000n);
+
 /** Whether two quantities have the same value; text that is not a quantity equals only itself. */
 export function sameQuantity(a: string | number, b: string | number): boolean {
   const left = parseQuantity(a);

@@ -1,8 +1,8 @@
 /** The agent survives kill -9 and a volume that is too small, and never leaves a partial restore that looks complete. */
 
-import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { STATE_VARIABLE } from '../../src/domain/agent-task.ts';
 import { run as runTool } from '../../tools/process.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
@@ -107,17 +107,64 @@ describe.concurrent('killed with -9', () => {
   });
 });
 
-describe('on a volume that is too small', () => {
-  async function onVolume<T>(at: Scene, megabytes: number, work: () => Promise<T>): Promise<T> {
-    mkdirSync(at.node.folder, { recursive: true });
-    await runTool('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'none', at.node.folder]);
-    try {
-      return await work();
-    } finally {
-      await runTool('umount', [at.node.folder]);
-    }
+async function mounted<T>(folder: string, megabytes: number, work: () => Promise<T>): Promise<T> {
+  mkdirSync(folder, { recursive: true });
+  await runTool('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'none', folder]);
+  try {
+    return await work();
+  } finally {
+    await runTool('umount', [folder]);
   }
+}
+const onVolume = <T>(at: Scene, megabytes: number, work: () => Promise<T>): Promise<T> =>
+  mounted(at.node.folder, megabytes, work);
 
+describe('a cluster that fills most of its volume', () => {
+  let full: Taken;
+  /** In MiB: the database takes 80 % of it. */
+  let volume: number;
+  beforeAll(async () => {
+    full = await take(kit.lab, version, { keys: 520, valueBytes: MIB });
+    volume = Math.ceil(full.bytes.length / MIB / 0.8);
+  }, 240_000);
+
+  test('is restored into a volume of the same size, and serves and accepts writes there', async () => {
+    const at = await scene(version);
+    await store(at.agent, 'backups/x.db', full);
+    const scratch = join(at.agent.root, 'fetched');
+    mkdirSync(scratch);
+    await onVolume(at, volume, async () => {
+      succeeded(await at.agent.run(at.task({ scratch }), at.tools));
+      expect([inside(at), readdirSync(scratch)]).toEqual([['member'], []]);
+      await start(at);
+      await expectKeys(at, full);
+      must(await kit.lab.client.kv.put(ask(at.node), 'after', 'x'));
+      await at.node.stop('SIGKILL');
+    });
+  });
+
+  test('is restored through its own volume when the disk of the node has no room, if that is large enough', async () => {
+    const at = await scene(version);
+    await store(at.agent, 'backups/x.db', full);
+    const scratch = join(at.agent.root, 'fetched');
+    await mounted(scratch, 100, async () => {
+      await onVolume(at, volume, async () => {
+        const { reason, message } = failure(await at.agent.run(at.task({ scratch }), at.tools));
+        expect([reason, message]).toEqual([
+          'NoSpace',
+          expect.stringContaining('of the node’s disk, 85 MiB may be used'),
+        ]);
+        expect(inside(at)).toEqual([]);
+      });
+      await onVolume(at, 2 * volume, async () => {
+        succeeded(await at.agent.run(at.task({ scratch }), at.tools));
+        expect(inside(at)).toEqual(['member']);
+      });
+    });
+  });
+});
+
+describe('on a volume that is too small', () => {
   test('the restore fails before the download, with the space that it needs', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', kit.taken);

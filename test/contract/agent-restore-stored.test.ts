@@ -1,7 +1,7 @@
 /** The agent restores a real snapshot in every storage format, and refuses an object that is not the expected snapshot. */
 import { describe, expect, test } from 'vitest';
 import { MOUNTS, type RestoreTask } from '../../src/domain/agent-task.ts';
-import { KEY, store, type Taken, take } from '../support/servers/snapshot-files.ts';
+import { KEY, sha256, store, type Taken, take } from '../support/servers/snapshot-files.ts';
 import { failure, inside, kitWith, type Scene, start, succeeded } from './agent-restore-kit.ts';
 
 const version = '3.6.16';
@@ -76,6 +76,13 @@ describe.concurrent('in every storage format', () => {
       {},
       'SnapshotDamaged',
       'manifest',
+    ],
+    [
+      'it and its manifest were replaced by an older snapshot, and the spec has the checksum',
+      (at) => store(at.agent, 'backups/x.db', kit.taken.another),
+      { sha256: sha256(Buffer.from('the one that was meant')) },
+      'SnapshotDamaged',
+      'source.checksum is another',
     ],
     [
       'its manifest is damaged',

@@ -116,6 +116,23 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
     await at.node.stop('SIGKILL');
   });
 
+  test('a root whose password is unknown is replaced by one with a new password', async () => {
+    const at = await scene(version);
+    await store(at.agent, 'backups/x.db', kit.taken[version].guarded);
+    succeeded(await at.agent.run(at.task({ auth: true, resetRootPassword: true }), at.tools));
+    await start(at);
+    const { auth } = kit.lab.client;
+    expect(must(await auth.status(ask(at.node)))).toMatchObject({ enabled: false });
+    // As the operator does where auth is to be enabled and is not.
+    must(await auth.deleteUser(ask(at.node), 'root'));
+    must(await auth.addUser(ask(at.node), 'root', 'a-new-password'));
+    must(await auth.grantRole(ask(at.node), 'root', 'root'));
+    must(await auth.enable(ask(at.node)));
+    expect(kindOf(await auth.authenticate(ask(at.node), { user: 'root', password: PASSWORD }))).toBe('authFailed');
+    must(await auth.authenticate(ask(at.node), { user: 'root', password: 'a-new-password' }));
+    await at.node.stop('SIGKILL');
+  });
+
   test('a snapshot with auth enabled is refused unless the spec enables auth', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', kit.taken[version].guarded);

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Success } from '../../domain/agent-result.ts';
@@ -12,9 +12,9 @@ import { type DrillTask, MOUNTS } from '../../domain/agent-task.ts';
 import { type Ask, EtcdClient } from '../../etcd/client.ts';
 import type { Result } from '../../etcd/errors.ts';
 import { AgentFailure } from '../failure.ts';
-import { readFacts } from '../format/bolt.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { mounted } from '../secrets.ts';
+import { disableAuth } from './disable-auth.ts';
 import { lastLines } from './etcdutl.ts';
 import { fetchManifest, type Wanted, wantedBy } from './fetch.ts';
 import { restoreInto, type Target } from './restore.ts';
@@ -55,7 +55,8 @@ async function drillIn(folder: string, wanted: Wanted, version: string): Promise
   const peerURL = `http://${address}:2380`;
   const target = { dataDir, member: NAME, initialCluster: `${NAME}=${peerURL}`, token: NAME, peerURL };
   await restoreInto(wanted, { ...target, bumpRevision: 0, version, auth: true });
-  await disableAuth(join(dataDir, 'member/snap/db'));
+  // The drill has no password, and a database with auth enabled serves nothing without one. This copy is discarded.
+  await disableAuth(dataDir);
   const endpoint = `http://${address}:2379`;
   const etcd = startEtcd({ ...target, endpoint });
   const client = new EtcdClient(() => performance.now());
@@ -65,20 +66,6 @@ async function drillIn(folder: string, wanted: Wanted, version: string): Promise
   } finally {
     client.close();
     await etcd.stop();
-  }
-}
-
-/**
- * The drill has no password, and a database with auth enabled serves nothing without one. In this copy, which is
- * discarded and which only this process reaches, the flag is cleared. Pages have no checksum.
- */
-async function disableAuth(path: string): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    const { authFlagAt } = await readFacts(file, (await file.stat()).size);
-    if (authFlagAt !== undefined) await file.write(Buffer.of(0), 0, 1, authFlagAt);
-  } finally {
-    await file.close();
   }
 }
 

@@ -3,22 +3,21 @@
  * known about it. The file is complete and unchanged, or there is an AgentFailure.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { type FileHandle, open, statfs } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { manifestKey, type RestoreTask } from '../../domain/agent-task.ts';
 import { DIGEST_BYTES } from '../../etcd/snapshot.ts';
+import { present } from '../../lib/present.ts';
 import { AgentFailure } from '../failure.ts';
 import { type DatabaseFacts, readFacts } from '../format/bolt.ts';
 import { decompress } from '../format/compress.ts';
 import { type Manifest, readManifest } from '../format/manifest.ts';
 import { mountedSealKey, type SealKey, unseal } from '../format/seal.ts';
 import { openStore, type Store } from '../stores/store.ts';
+import { type Folders, findRoom, noSpace } from './room.ts';
 
 /** Pages are a multiple of this, so the remainder shows whether the digest follows the database. */
 const SECTOR = 512;
-const MI = 1024 ** 2;
-/** etcd preallocates WAL files of this size. */
-const WAL_BYTES = 64 * MI;
-const MARGIN_BYTES = 16 * MI;
 
 export interface Wanted {
   readonly store: Store;
@@ -26,20 +25,23 @@ export interface Wanted {
   /** The key that the user set; absent without encryption. */
   readonly sealKey?: SealKey;
   readonly signal: AbortSignal;
+  /** That the stored object must have. */
+  readonly sha256?: string;
 }
 
 export interface Fetched {
+  readonly path: string;
   readonly facts: DatabaseFacts;
   /** With the digest after it. */
   readonly sizeBytes: number;
 }
 
 export async function wantedBy(
-  { from, key, encrypted }: Pick<RestoreTask, 'from' | 'key' | 'encrypted'>,
+  { from, key, encrypted, sha256 }: Pick<RestoreTask, 'from' | 'key' | 'encrypted' | 'sha256'>,
   signal: AbortSignal,
 ): Promise<Wanted> {
   const sealKey = encrypted ? await mountedSealKey() : undefined;
-  return { store: await openStore(from), key, signal, ...(sealKey && { sealKey }) };
+  return { store: await openStore(from), key, signal, ...present({ sealKey, sha256 }) };
 }
 
 /**
@@ -67,30 +69,6 @@ function checkKey({ key, sealKey }: Wanted, encrypted: boolean): void {
       : `${key} is not encrypted, and an encryption key was set: it may be the wrong snapshot. Remove encryption if it is the right one`,
   );
 }
-
-const mebibytes = (bytes: number): string => `${Math.ceil(bytes / MI)} MiB`;
-
-/** The file and etcdutl's copy of it; then etcd with its WAL and the next preallocated WAL file. */
-const roomFor = (databaseBytes: number): number =>
-  databaseBytes + Math.max(databaseBytes + WAL_BYTES, 2 * WAL_BYTES) + MARGIN_BYTES;
-
-async function checkRoom(folder: string, databaseBytes: number): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  const free = bavail * bsize;
-  const needed = roomFor(databaseBytes);
-  if (free < needed)
-    throw noSpace(
-      `${mebibytes(needed)} are needed for a database of ${mebibytes(databaseBytes)}, and ${mebibytes(free)} are free`,
-    );
-  return free;
-}
-
-const noSpace = (how: string, options?: ErrorOptions): AgentFailure =>
-  new AgentFailure(
-    'NoSpace',
-    `the volume is too small for the snapshot: ${how}. Set a larger storage.size, or storageSize of the drill`,
-    options,
-  );
 
 const damaged = (how: string): AgentFailure =>
   new AgentFailure(
@@ -156,12 +134,12 @@ async function write(
   return trailer.isRight();
 }
 
-/** Downloads the snapshot into a new file of the folder, which must have space for all later steps. */
+/** Downloads the snapshot into a new file, where there is space for all later steps. */
 export async function fetchSnapshot(
   wanted: Wanted,
   manifest: Manifest | undefined,
-  folder: string,
-  path: string,
+  folders: Folders,
+  name: string,
 ): Promise<Fetched> {
   const { store, key, sealKey, signal } = wanted;
   const encrypted = manifest ? manifest.encryption !== undefined : key.endsWith('.enc');
@@ -170,22 +148,28 @@ export async function fetchSnapshot(
   const { size, body } = await store.get(key, signal);
   if (manifest && size !== manifest.object.sizeBytes)
     throw damaged(`${key} has ${size} bytes, and its manifest records ${manifest.object.sizeBytes}`);
-  const free = await checkRoom(folder, manifest?.database.sizeBytes ?? size);
+  const room = await findRoom(folders, manifest?.database.sizeBytes ?? size);
   const stored = new Meter();
   const database = new Meter();
   const most = (): AgentFailure | undefined => {
     if (manifest && database.bytes > manifest.database.sizeBytes)
       return damaged(`${key} is longer than its manifest records`);
-    return roomFor(database.bytes) > free ? noSpace(`${mebibytes(free)} are free, and more is needed`) : undefined;
+    return room.lack(database.bytes);
   };
   const asStored = stored.through(body);
   const opened = encrypted && sealKey ? unseal(sealKey, asStored) : asStored;
   const pages = database.through(compressed ? decompress(opened) : opened);
+  const path = join(room.folder, name);
   const file = await open(path, 'wx+', 0o600);
   try {
     const right = await write(file, pages, most);
     if (stored.bytes !== size) throw damaged(`${key} ended after ${stored.bytes} of ${size} bytes`);
-    if (manifest && stored.sha256() !== manifest.object.sha256)
+    const sha256 = stored.sha256();
+    if (wanted.sha256 !== undefined && sha256 !== wanted.sha256)
+      throw damaged(
+        `${key} has the checksum sha256:${sha256}, and source.checksum is another: it was replaced or damaged`,
+      );
+    if (manifest && sha256 !== manifest.object.sha256)
       throw damaged(`${key} does not match the SHA-256 in its manifest`);
     if (database.bytes % SECTOR !== DIGEST_BYTES)
       throw damaged(
@@ -194,7 +178,7 @@ export async function fetchSnapshot(
     if (!right) throw damaged(`${key} does not match the digest at its end: it is corrupt`);
     if (manifest && (database.bytes !== manifest.database.sizeBytes || database.sha256() !== manifest.database.sha256))
       throw damaged(`${key} contains another database than its manifest describes`);
-    return { facts: await readFacts(file, database.bytes - DIGEST_BYTES), sizeBytes: database.bytes };
+    return { path, facts: await readFacts(file, database.bytes - DIGEST_BYTES), sizeBytes: database.bytes };
   } finally {
     await file.close();
   }

@@ -7,8 +7,10 @@ import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Success } from '../../domain/agent-result.ts';
 import { type RestoreTask, STATE_VARIABLE } from '../../domain/agent-task.ts';
+import { present } from '../../lib/present.ts';
 import { AgentFailure } from '../failure.ts';
 import { checkVersionCompat } from '../format/version-compat.ts';
+import { disableAuth } from './disable-auth.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
 import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
 
@@ -29,9 +31,10 @@ export interface Restored {
 /** For the log of the container. */
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
-async function removeLeftovers(dataDir: string): Promise<void> {
-  for (const name of await readdir(dataDir))
-    if (LEFTOVER.test(name)) await rm(join(dataDir, name), { recursive: true, force: true });
+async function removeLeftovers({ dataDir, scratch }: Pick<Target, 'dataDir' | 'scratch'>): Promise<void> {
+  for (const folder of [dataDir, ...(scratch === undefined ? [] : [scratch])])
+    for (const name of await readdir(folder))
+      if (LEFTOVER.test(name)) await rm(join(folder, name), { recursive: true, force: true });
 }
 
 async function syncPath(path: string): Promise<void> {
@@ -52,8 +55,17 @@ async function syncTree(folder: string): Promise<void> {
 
 export type Target = Pick<
   RestoreTask,
-  'dataDir' | 'member' | 'initialCluster' | 'token' | 'peerURL' | 'bumpRevision' | 'version'
+  | 'dataDir'
+  | 'scratch'
+  | 'member'
+  | 'initialCluster'
+  | 'token'
+  | 'peerURL'
+  | 'bumpRevision'
+  | 'version'
+  | 'resetRootPassword'
 > & {
+  readonly limitBytes?: number;
   /** Whether the operator can authenticate to a database with auth enabled. */
   readonly auth: boolean;
 };
@@ -76,7 +88,7 @@ export async function restoreInto(wanted: Wanted, target: Target): Promise<Resto
   const { dataDir } = target;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const there = (await readdir(dataDir)).includes(MEMBER);
-  await removeLeftovers(dataDir);
+  await removeLeftovers(target);
   if (there) {
     log(`${dataDir} already has data: nothing to restore`);
     return { already: true };
@@ -84,7 +96,7 @@ export async function restoreInto(wanted: Wanted, target: Target): Promise<Resto
   try {
     return await restoreFresh(wanted, target);
   } catch (error) {
-    await removeLeftovers(dataDir);
+    await removeLeftovers(target);
     throw error;
   }
 }
@@ -93,9 +105,9 @@ async function restoreFresh(wanted: Wanted, target: Target): Promise<Restored> {
   const { dataDir } = target;
   const etcdutl = await findEtcdutl();
   const manifest = await fetchManifest(wanted);
-  const file = join(dataDir, FILE);
   log(`fetching ${wanted.store.uri(wanted.key)}`);
-  const { facts, sizeBytes } = await fetchSnapshot(wanted, manifest, dataDir, file);
+  const folders = { data: dataDir, ...present({ scratch: target.scratch, limitBytes: target.limitBytes }) };
+  const { facts, sizeBytes, path: file } = await fetchSnapshot(wanted, manifest, folders, FILE);
   log(
     `fetched and verified: a database of ${sizeBytes} bytes, of etcd ${facts.storageVersion ?? facts.clusterVersion ?? '3.5 or earlier'}`,
   );
@@ -103,15 +115,16 @@ async function restoreFresh(wanted: Wanted, target: Target): Promise<Restored> {
   if (facts.authEnabled && !target.auth)
     throw new AgentFailure(
       'AuthRequired',
-      'auth is enabled in the snapshot, and the cluster has no spec.auth: the operator could not authenticate. Create the cluster with spec.auth and the root password of the snapshot',
+      'auth is enabled in the snapshot, and the cluster has no spec.auth: the operator could not authenticate. Create the cluster with spec.auth and the root password of the snapshot, or with bootstrap.restore.resetRootPassword if that is unknown',
     );
   const folder = join(dataDir, FOLDER);
   const { member: name, initialCluster, token, peerURL, bumpRevision } = target;
   await makeDataDirectory(etcdutl, { file, folder, name, initialCluster, token, peerURL, bumpRevision }, wanted.signal);
+  if (target.resetRootPassword === true) await disableAuth(folder);
   await syncTree(folder);
   await rename(join(folder, MEMBER), join(dataDir, MEMBER));
   await syncPath(dataDir);
-  await removeLeftovers(dataDir);
+  await removeLeftovers(target);
   log(`restored into ${dataDir}`);
   return { already: false, ...(manifest && { revision: manifest.revision + bumpRevision }) };
 }

@@ -71,11 +71,21 @@ describe('the state of a restore', () => {
     ],
     [
       'the restore was killed',
-      podWith(tools, container('restore', terminatedWith(undefined, 'OOMKilled'))),
+      podWith(tools, container('restore', terminatedWith(undefined, 'Error'))),
       {
         is: 'failed',
         reason: 'AgentFailed',
-        message: 'container restore ended with exit code 1 (OOMKilled) without a result: see its log',
+        message: 'container restore ended with exit code 1 (Error) without a result: see its log',
+      },
+    ],
+    [
+      'the restore was killed at its memory limit: the message says which field to raise',
+      podWith(tools, container('restore', terminatedWith(undefined, 'OOMKilled'))),
+      {
+        is: 'failed',
+        reason: 'OutOfMemory',
+        message:
+          'container restore was killed at its memory limit: create the cluster again with a larger bootstrap.restore.resources.limits.memory',
       },
     ],
     [

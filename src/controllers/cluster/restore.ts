@@ -1,6 +1,6 @@
 /** Reports the restore of a snapshot into a new cluster, until the cluster ID is recorded. */
 
-import { parseResult } from '../../domain/agent-result.ts';
+import { OOM_KILLED, OUT_OF_MEMORY, parseResult } from '../../domain/agent-result.ts';
 import { keyOf } from '../../domain/agent-task.ts';
 import {
   type ConditionUpdate,
@@ -28,6 +28,12 @@ function failureOf(container: ContainerStatus): RestoreView | undefined {
   if (!end || end.exitCode === 0) return undefined;
   const result = parseResult(end.message);
   if (result && !result.ok) return { is: 'failed', reason: result.reason, message: result.message };
+  if (end.reason === OOM_KILLED)
+    return {
+      is: 'failed',
+      reason: OUT_OF_MEMORY,
+      message: `container ${container.name} was killed at its memory limit: create the cluster again with a larger bootstrap.restore.resources.limits.memory`,
+    };
   const how = `container ${container.name} ended with exit code ${end.exitCode} (${end.reason ?? 'Error'})`;
   return { is: 'failed', reason: 'AgentFailed', message: `${how} without a result: see its log` };
 }

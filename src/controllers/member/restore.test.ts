@@ -68,6 +68,7 @@ describe('a seed that restores a snapshot', () => {
       key: 'nightly/x.db',
       encrypted: false,
       dataDir: '/var/lib/etcd',
+      scratch: '/fetched',
       member: SEED_NAME,
       initialCluster: `${SEED_NAME}=http://${SEED_NAME}.db.ns.svc:2380`,
       token: seed(undefined).spec.clusterToken,
@@ -79,6 +80,37 @@ describe('a seed that restores a snapshot', () => {
     expect(taskOf(podOf({ source: { pvc }, bumpRevision: 0 }))).toMatchObject({ bumpRevision: 0 });
     const auth = { restore: { ...options.restore, auth: true } };
     expect(taskOf(podOf({ source: { pvc } }, auth))).toMatchObject({ auth: true });
+  });
+
+  test('hands the expected checksum to the agent, and that root gets a new password', () => {
+    const checksum = `sha256:${'ab'.repeat(32)}`;
+    expect(taskOf(podOf({ source: { pvc, checksum }, resetRootPassword: true }))).toMatchObject({
+      sha256: 'ab'.repeat(32),
+      resetRootPassword: true,
+    });
+  });
+
+  test('downloads to the disk of the node: its own volume needs room for the database only once', () => {
+    const { spec } = podOf({ source: { pvc } });
+    expect(spec?.volumes).toContainEqual({ name: 'fetched', emptyDir: {} });
+    expect(spec?.initContainers?.[1]?.volumeMounts).toContainEqual({ name: 'fetched', mountPath: '/fetched' });
+    expect(spec?.containers[0]?.volumeMounts?.map(({ name }) => name)).not.toContain('fetched');
+  });
+
+  test.each<[string, Partial<EtcdMember['spec']>, string]>([
+    ['a small volume', { storage: { size: '1Gi', medium: '' } }, '1024Mi'],
+    ['a volume of 16 GiB', { storage: { size: '16Gi', medium: '' } }, '2048Mi'],
+    ['a volume of 1 TiB, within what a LimitRange may allow', { storage: { size: '1Ti', medium: '' } }, '4096Mi'],
+    ['members that may use more', { resources: { limits: { memory: '8Gi' } } }, '8192Mi'],
+    [
+      'an amount that the user states',
+      { restore: { source: { pvc }, resources: { limits: { memory: '3Gi' } } } },
+      '3Gi',
+    ],
+  ])('may use memory by the size of its database: %s', (_what, spec, memory) => {
+    const member = aMember({ spec: { restore: { source: { pvc } }, ...spec } });
+    const agent = memberPod(member, options).spec?.initContainers?.[1];
+    expect(agent?.resources).toEqual({ requests: { cpu: '100m', memory: '128Mi' }, limits: { memory } });
   });
 
   test('has the ServiceAccount of its cloud identity, and a seed without one has none', () => {

@@ -2,15 +2,25 @@
 
 import { DEFAULT_BUMP } from '../../api/bootstrap.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { agentBesideEtcd, locationFiles, serviceAccountOf } from '../../domain/agent-pod.ts';
+import { agentBesideEtcd, locationFiles, memoryLimit, resourcesOf, serviceAccountOf } from '../../domain/agent-pod.ts';
 import { keyOf, MOUNTS, placeOf, type RestoreTask } from '../../domain/agent-task.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import type { EnvVar, PodSpec, ResourceRequirements, Volume, VolumeMount } from '../../gen/kube.ts';
+import { present } from '../../lib/present.ts';
+import { quantityBytes } from '../../lib/quantity.ts';
 
-/** etcdutl maps the database and keeps its freelist in memory; the agent streams. */
-const RESOURCES: ResourceRequirements = {
-  requests: { cpu: '100m', memory: '128Mi' },
-  limits: { memory: '1Gi' },
+/** The volume for the downloaded file: its Pod is to be replaced once the cluster runs. */
+const FETCHED = 'fetched';
+
+const GIB = 2 ** 30;
+/**
+ * etcdutl maps the database and keeps its freelist in memory; the agent streams. The database is not larger than its volume. The
+ * limit is bounded, because a LimitRange may refuse larger ones, and follows that of the members, which such a range allows.
+ */
+const resourcesFor = ({ spec }: EtcdMember, restore: Source): ResourceRequirements => {
+  const size = quantityBytes(spec.storage.size);
+  const memory = memoryLimit(GIB, Math.min(size / 8, 4 * GIB), spec.resources?.limits?.['memory']);
+  return resourcesOf(restore.resources, { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory } });
 };
 
 type Source = NonNullable<EtcdMember['spec']['restore']>;
@@ -21,6 +31,7 @@ const taskOf = (member: EtcdMember, restore: Source, dataDir: string, auth: bool
   key: keyOf(restore.source),
   encrypted: restore.encryption !== undefined,
   dataDir,
+  scratch: MOUNTS.fetched,
   member: member.metadata.name ?? '',
   initialCluster: member.spec.initialCluster,
   token: member.spec.clusterToken,
@@ -28,6 +39,10 @@ const taskOf = (member: EtcdMember, restore: Source, dataDir: string, auth: bool
   bumpRevision: restore.bumpRevision ?? DEFAULT_BUMP,
   version: member.spec.version,
   auth,
+  ...present({
+    sha256: restore.source.checksum?.replace(/^sha256:/, ''),
+    resetRootPassword: restore.resetRootPassword,
+  }),
 });
 
 export function restoring(
@@ -54,12 +69,13 @@ export function restoring(
     etcdImage,
     task: taskOf(member, restore, dataDir, auth),
     env: [initial],
-    mounts: [data, ...files.mounts],
-    resources: RESOURCES,
+    mounts: [data, { name: FETCHED, mountPath: MOUNTS.fetched }, ...files.mounts],
+    resources: resourcesFor(member, restore),
   });
   const identity = serviceAccountOf(restore.source);
   return {
     pod: { initContainers: [install, agent], ...(identity !== undefined && { serviceAccountName: identity }) },
-    volumes: [volume, ...files.volumes],
+    // No sizeLimit: a provisioner may make the data volume larger than storage.size, and the agent fetches no more than fits there.
+    volumes: [volume, { name: FETCHED, emptyDir: {} }, ...files.volumes],
   };
 }
