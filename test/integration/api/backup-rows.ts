@@ -68,6 +68,7 @@ export const snapshots: readonly Row[] = [
   ['encrypted with no key', { clusterRef, destination: s3(), ...unsealed }, 'encryption.keySecretRef.name is empty'],
 ];
 
+const amounts = { cpu: '500m', memory: '2Gi' };
 const restore = (fields: object) => ({ bootstrap: { restore: { source: gcs(), ...fields } } });
 export const sources: readonly Row[] = [
   ...located((source) => restore({ source })),
@@ -75,6 +76,8 @@ export const sources: readonly Row[] = [
   ['no object of Azure', restore({ source: azure({ key: '' }) }), 'bootstrap.restore.source.azure.key is empty'],
   ['without raising revisions', restore({ bumpRevision: 0 })],
   ['an encrypted one', restore({ encryption: { keySecretRef: ref('key') } })],
+  ['exactly this one', restore({ source: { ...gcs(), checksum: `sha256:${'0a'.repeat(32)}` } })],
+  ['with more CPU and memory', restore({ resources: { requests: amounts, limits: amounts } })],
   ['one with no key', restore(unsealed), 'encryption.keySecretRef.name is empty'],
 ];
 
