@@ -93,8 +93,8 @@ function mend(message: unknown): void {
 
 export function unheard(): void {}
 
-export const tlsOptions = ({ ca, cert, key, serverName }: Identity) =>
-  present({ ca, cert, key, servername: serverName });
+export const tlsOptions = ({ ca, cert, key, serverName, insecure }: Identity) =>
+  present({ ca, cert, key, servername: serverName, rejectUnauthorized: insecure ? false : undefined });
 
 const connector = (identity: Identity): buildConnector.connector =>
   buildConnector({ allowH2: true, timeout: 5_000, ...tlsOptions(identity) });

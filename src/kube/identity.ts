@@ -9,11 +9,24 @@ export interface Identity {
   readonly token?: string;
   /** The name in the API server's certificate, when it differs from the address. */
   readonly serverName?: string;
+  /** The API server's certificate is not verified: a user of kubectl may ask for that, the operator never does. */
+  readonly insecure?: boolean;
+  /** Acts as another user, which the API server must allow. */
+  readonly impersonate?: { readonly user: string; readonly groups: readonly string[] };
   /** The default namespace for namespaced commands. */
   readonly namespace?: string;
   /** Valid until then (milliseconds since 1970); for credentials that cost an exec plugin's run. */
   readonly goodUntil?: number;
 }
+
+/** Who sends the request. */
+export const identityHeaders = ({ token, impersonate }: Identity): Readonly<Record<string, string | string[]>> => ({
+  ...(token !== undefined && { authorization: `Bearer ${token}` }),
+  ...(impersonate && {
+    'impersonate-user': impersonate.user,
+    ...(impersonate.groups.length > 0 && { 'impersonate-group': [...impersonate.groups] }),
+  }),
+});
 
 type Doubt = 'refused' | 'unreachable';
 

@@ -24,6 +24,7 @@ interface UserEntry {
   readonly username?: string;
   readonly 'auth-provider'?: unknown;
   readonly as?: string;
+  readonly 'as-groups'?: readonly string[];
 }
 interface ContextEntry {
   readonly cluster?: string;
@@ -45,15 +46,20 @@ const decode = (data: string): string => Buffer.from(data, 'base64').toString('u
 const text = async (data: string | undefined, file: string | undefined, folder: string): Promise<string | undefined> =>
   data ? decode(data) : file ? readFile(resolve(folder, file), 'utf8') : undefined;
 
+/** Who reads the file: a user may act as another one and accept any API server, the operator may not. */
+export type Reader = 'operator' | 'user';
+
 /**
  * Unsupported settings are refused: to ignore them would authenticate as another user, or skip verification of the API
  * server.
  */
-function refuseUnsupported(cluster: ClusterEntry, user: UserEntry, path: string): void {
+function refuseUnsupported(cluster: ClusterEntry, user: UserEntry, path: string, reader: Reader): void {
+  const insecure = cluster['insecure-skip-tls-verify'] === true;
+  const isOperator = reader === 'operator';
   const refused: readonly (readonly [boolean, string])[] = [
-    [cluster['insecure-skip-tls-verify'] === true, 'insecure-skip-tls-verify: give the certificate-authority instead'],
+    [insecure && isOperator, 'insecure-skip-tls-verify: give the certificate-authority instead'],
     [cluster['proxy-url'] !== undefined, 'proxy-url: reach the API server without a proxy'],
-    [user.as !== undefined, 'as: use credentials of that user instead'],
+    [user.as !== undefined && isOperator, 'as: use credentials of that user instead'],
     [user['auth-provider'] !== undefined, 'auth-provider: use an exec plugin instead, as kubectl does since 1.26'],
     [user.username !== undefined, 'username: use a token or a certificate instead'],
   ];
@@ -70,7 +76,12 @@ export async function readKubeconfig(path: string, env: Env = {}): Promise<Ident
 }
 
 /** The identity of the current context. `path`: of the file, for relative paths and messages. */
-export async function identityIn(config: Kubeconfig, path: string, env: Env): Promise<Identity> {
+export async function identityIn(
+  config: Kubeconfig,
+  path: string,
+  env: Env,
+  reader: Reader = 'operator',
+): Promise<Identity> {
   const folder = dirname(resolve(path));
   const current = config['current-context'] ?? '';
   const context = config.contexts?.find(({ name }) => name === current)?.context;
@@ -80,12 +91,14 @@ export async function identityIn(config: Kubeconfig, path: string, env: Env): Pr
   if (!cluster?.server)
     throw new Error(`${path} has no server for the cluster ${JSON.stringify(context.cluster ?? '')}`);
   const user = config.users?.find(({ name }) => name === context.user)?.user ?? {};
-  refuseUnsupported(cluster, user, path);
+  refuseUnsupported(cluster, user, path, reader);
   const ca = await text(cluster['certificate-authority-data'], cluster['certificate-authority'], folder);
   const reach = {
     server: cluster.server.replace(/\/+$/, ''),
     ...(ca !== undefined && { ca }),
     ...(cluster['tls-server-name'] && { serverName: cluster['tls-server-name'] }),
+    ...(cluster['insecure-skip-tls-verify'] === true && { insecure: true }),
+    ...(user.as !== undefined && { impersonate: { user: user.as, groups: user['as-groups'] ?? [] } }),
     ...(context.namespace && { namespace: context.namespace }),
   };
   const { exec } = user;

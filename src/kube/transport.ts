@@ -4,7 +4,7 @@ import type { Status } from '../gen/kube.ts';
 import { type CallName, nameCall } from './call-name.ts';
 import { Connections } from './connections.ts';
 import { ApiError, isUnauthorized, noAnswer } from './errors.ts';
-import type { Identity, IdentitySource } from './identity.ts';
+import { type Identity, type IdentitySource, identityHeaders } from './identity.ts';
 import { jsonLines } from './json-lines.ts';
 import { type Limit, limitTo } from './limit.ts';
 
@@ -162,7 +162,7 @@ export class Transport {
         accept: 'application/json',
         'user-agent': USER_AGENT,
         ...(call.body !== undefined && { 'content-type': call.contentType ?? 'application/json' }),
-        ...(identity.token !== undefined && { authorization: `Bearer ${identity.token}` }),
+        ...identityHeaders(identity),
       },
       body: call.body === undefined ? null : JSON.stringify(call.body),
     });
@@ -186,8 +186,8 @@ export class Transport {
    * A new client certificate or CA needs new connections; a new token does not. The old ones close when they are idle.
    */
   #connectionsFor(identity: Identity): Connections {
-    const { server, ca, cert, key, serverName } = identity;
-    const fingerprint = JSON.stringify([server, ca, cert, key, serverName]);
+    const { server, ca, cert, key, serverName, insecure } = identity;
+    const fingerprint = JSON.stringify([server, ca, cert, key, serverName, insecure]);
     if (this.#connections && this.#madeFor === fingerprint) return this.#connections;
     this.#connections?.retire();
     this.#madeFor = fingerprint;

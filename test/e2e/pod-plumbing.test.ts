@@ -2,12 +2,12 @@
 
 import { expect, onTestFinished, test } from 'vitest';
 import { identityFromKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { podLog } from '../../src/kube/pod-log.ts';
+import { listenForPod } from '../../src/kube/port-forward.ts';
 import { Transport } from '../../src/kube/transport.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
 import { UserClient } from '../support/etcd-client.ts';
 import { aTenant } from '../support/journeys/journey.ts';
-import { podLog } from '../support/kubectl/logs.ts';
-import { listenForPod } from '../support/kubectl/port-forward.ts';
 
 test('a member is reached from outside through a forwarded port, and its log can be read', async () => {
   const tenant = await aTenant();

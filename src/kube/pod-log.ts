@@ -1,7 +1,7 @@
 /** The log of a container, line by line. */
-import { pathOf, type Ref } from '../../../src/kube/object.ts';
-import { pods } from '../../../src/kube/resources.ts';
-import type { Transport } from '../../../src/kube/transport.ts';
+import { pathOf, type Ref } from './object.ts';
+import { pods } from './resources.ts';
+import type { Transport } from './transport.ts';
 
 export interface LogOptions {
   readonly container?: string;

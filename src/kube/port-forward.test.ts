@@ -3,10 +3,10 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
-import { Transport } from '../../../src/kube/transport.ts';
-import { acceptPort, message } from '../servers/websocket.ts';
-import { podLog } from './logs.ts';
+import { acceptPort, message } from '../../test/support/servers/websocket.ts';
+import { podLog } from './pod-log.ts';
 import { listenForPod, openPodPort } from './port-forward.ts';
+import { Transport } from './transport.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { kubeconfigFiles, readKubeconfigs } from './kubeconfig.ts';
+import { tlsOptions } from './connections.ts';
+import { identityHeaders } from './identity.ts';
+import { kubeconfigFiles, readKubeconfigs } from './kubeconfig-files.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -48,5 +50,24 @@ describe('several kubeconfig files', () => {
     writeFileSync(join(folder, 'token'), 'T');
     const one = write('one', { users: [{ name: 'u', user: { tokenFile: 'token' } }] });
     expect(await readKubeconfigs([one, write('two', config({}, {}))])).toMatchObject({ token: 'T' });
+  });
+});
+
+describe('settings that only users have', () => {
+  test('a user may act as another one', async () => {
+    const path = write('config', config({}, { token: 't', as: 'jane', 'as-groups': ['dev'] }));
+    const identity = await readKubeconfigs([path]);
+    expect(identityHeaders(identity)).toEqual({
+      authorization: 'Bearer t',
+      'impersonate-user': 'jane',
+      'impersonate-group': ['dev'],
+    });
+  });
+
+  test('a user may accept any certificate of the API server', async () => {
+    const path = write('config', config({ 'insecure-skip-tls-verify': true }, {}));
+    expect(tlsOptions(await readKubeconfigs([path]))).toEqual({ rejectUnauthorized: false });
+    const verified = write('verified', config({}, {}));
+    expect(tlsOptions(await readKubeconfigs([verified]))).toEqual({});
   });
 });

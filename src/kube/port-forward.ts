@@ -4,16 +4,17 @@
  * fails. The first message of each channel is the port number, two bytes, and nothing more.
  *
  * API servers pass this protocol to the kubelet as it is. The newer one (SPDY frames inside a WebSocket) saves a
- * WebSocket per connection, at the price of a second framing layer; the operator makes few connections.
+ * WebSocket per connection, at the price of a second framing layer; a command opens one connection per member.
  */
 import { createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { Agent, WebSocket } from 'undici';
-import { tlsOptions } from '../../../src/kube/connections.ts';
-import { noAnswer } from '../../../src/kube/errors.ts';
-import { pathOf, type Ref } from '../../../src/kube/object.ts';
-import { pods } from '../../../src/kube/resources.ts';
-import type { Transport } from '../../../src/kube/transport.ts';
+import { tlsOptions } from './connections.ts';
+import { noAnswer } from './errors.ts';
+import { identityHeaders } from './identity.ts';
+import { pathOf, type Ref } from './object.ts';
+import { pods } from './resources.ts';
+import type { Transport } from './transport.ts';
 
 const PROTOCOL = 'v4.channel.k8s.io';
 const DATA = 0;
@@ -32,7 +33,9 @@ export async function openPodPort(transport: Transport, ref: Ref, port: number, 
   const socket = new WebSocket(`${identity.server.replace(/^http/, 'ws')}${path}?ports=${port}`, {
     protocols: PROTOCOL,
     dispatcher,
-    headers: identity.token === undefined ? {} : { authorization: `Bearer ${identity.token}` },
+    headers: Object.entries(identityHeaders(identity)).flatMap(([name, values]) =>
+      [values].flat().map((value): [string, string] => [name, value]),
+    ),
   });
   socket.binaryType = 'arraybuffer';
   const stream = new PodConnection(socket, what, () => void dispatcher.destroy().catch(() => undefined));

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import type { Identity } from '../../../src/kube/identity.ts';
-import { identityIn, type Kubeconfig } from '../../../src/kube/kubeconfig.ts';
+import type { Identity } from './identity.ts';
+import { identityIn, type Kubeconfig } from './kubeconfig.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 type Json = Readonly<Record<string, unknown>>;
@@ -47,5 +47,5 @@ export async function readKubeconfigs(files: readonly string[], context?: string
     clusters: all.flatMap((file) => file.clusters ?? []),
     users: all.flatMap((file) => file.users ?? []),
   };
-  return identityIn(merged, files.join(', '), env);
+  return identityIn(merged, files.join(', '), env, 'user');
 }
