@@ -15,6 +15,8 @@ export interface Selection {
   readonly namespace?: string;
   /** A label selector, as in `a=b,c`. */
   readonly selector?: string;
+  /** A field selector, as in `regarding.name=a`. Each kind supports only some fields. */
+  readonly fields?: string;
   readonly signal?: AbortSignal;
 }
 

@@ -31,16 +31,18 @@ export interface Fence {
 export class HttpClient implements Client {
   readonly transport: Transport;
   readonly #fence: Fence | undefined;
+  readonly #fieldManager: string;
   readonly #creates = new Map<string, Semaphore>();
 
-  constructor(transport: Transport, fence?: Fence) {
+  constructor(transport: Transport, fence?: Fence, fieldManager = FIELD_MANAGER) {
     this.transport = transport;
     this.#fence = fence;
+    this.#fieldManager = fieldManager;
   }
 
   /** The same connections, with writes only while the fence is open. */
   guardedBy(fence: Fence): HttpClient {
-    return new HttpClient(this.transport, fence);
+    return new HttpClient(this.transport, fence, this.#fieldManager);
   }
 
   async get<T extends KubeObject>(resource: Resource<T>, ref: Ref, signal?: AbortSignal): Promise<T | undefined> {
@@ -61,6 +63,7 @@ export class HttpClient implements Client {
         query: {
           limit: String(PAGE),
           ...(selection.selector && { labelSelector: selection.selector }),
+          ...(selection.fields && { fieldSelector: selection.fields }),
           ...(next !== '' && { continue: next }),
         },
         ...(selection.signal && { signal: selection.signal }),
@@ -72,14 +75,14 @@ export class HttpClient implements Client {
 
   create<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T> {
     const path = pathOf(resource, object.metadata.namespace);
-    const call: Call = { method: 'POST', body: object, query: { fieldManager: FIELD_MANAGER } };
+    const call: Call = { method: 'POST', body: object, query: { fieldManager: this.#fieldManager } };
     const semaphore = this.#creates.get(resource.plural) ?? new Semaphore(CREATES_AT_ONCE);
     this.#creates.set(resource.plural, semaphore);
     return semaphore.run(() => this.#write(path, call, signal), signal);
   }
 
   dryRunCreate<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T> {
-    const query = { fieldManager: FIELD_MANAGER, dryRun: 'All' };
+    const query = { fieldManager: this.#fieldManager, dryRun: 'All' };
     return this.#write(pathOf(resource, object.metadata.namespace), { method: 'POST', body: object, query }, signal);
   }
 
@@ -98,13 +101,13 @@ export class HttpClient implements Client {
       metadata: { ...(metadata as object), name: ref.name, namespace: ref.namespace, uid },
     };
     const path = pathOf(resource, ref.namespace, ref.name);
-    const query = { fieldManager: FIELD_MANAGER, force: 'true' };
+    const query = { fieldManager: this.#fieldManager, force: 'true' };
     return this.#write(path, { method: 'PATCH', body, query, contentType: 'application/apply-patch+yaml' }, signal);
   }
 
   patch<T extends KubeObject>(resource: Resource<T>, ref: Ref, body: Fields, options: PatchOptions = {}): Promise<T> {
     const path = pathOf(resource, ref.namespace, ref.name) + (options.subresource ? `/${options.subresource}` : '');
-    const query = { fieldManager: FIELD_MANAGER };
+    const query = { fieldManager: this.#fieldManager };
     const call: Call = { method: 'PATCH', body, query, contentType: 'application/merge-patch+json' };
     return this.#write(path, call, options.signal);
   }

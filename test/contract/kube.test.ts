@@ -239,6 +239,14 @@ describe.each([
     expect(await found(`group=${name}`, elsewhere)).toEqual([]);
   });
 
+  test('lists select by fields that the kind supports', async () => {
+    const [one, other] = [aName(), aName()];
+    await aConfigMap(one);
+    await aConfigMap(other);
+    const found = await listAll(kit.client, configMaps, { namespace: kit.namespace, fields: `metadata.name=${one}` });
+    expect(found.map((o) => o.metadata.name)).toEqual([one]);
+  });
+
   test('a Pod with a node exists until its kubelet has ended it, one without is deleted immediately', async () => {
     const aPod = (name: string, nodeName?: string) =>
       kit.client.create(pods, {

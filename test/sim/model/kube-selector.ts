@@ -10,3 +10,14 @@ export function labelsMatch(object: KubeObject, selector: string | undefined): b
     return operator.startsWith('!') ? labels[key] !== value : labels[key] === value;
   });
 }
+
+/** Field selectors: `a.b=c`, joined by commas. */
+export const fieldsMatch = (object: KubeObject, selector: string | undefined): boolean =>
+  (selector ?? '')
+    .split(',')
+    .filter((part) => part !== '')
+    .every((part) => {
+      const [path = '', wanted = ''] = part.split('=');
+      const found = path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown>)?.[key], object);
+      return (found ?? '') === wanted;
+    });

@@ -29,7 +29,7 @@ import {
   withMetadata,
   withStatus,
 } from './kube-object.ts';
-import { labelsMatch } from './kube-selector.ts';
+import { fieldsMatch, labelsMatch } from './kube-selector.ts';
 
 interface Stored {
   readonly resource: Resource;
@@ -88,9 +88,10 @@ export class ModelApiServer implements KubectlClient {
     yield { metadata: { resourceVersion: this.version }, items: this.#select(resource, selection) };
   }
 
-  #select<T extends KubeObject>(resource: Resource<T>, { namespace, selector }: Selection): T[] {
+  #select<T extends KubeObject>(resource: Resource<T>, { namespace, selector, fields }: Selection): T[] {
     return this.peek(resource)
-      .filter((o) => (namespace === undefined || o.metadata.namespace === namespace) && labelsMatch(o, selector))
+      .filter((o) => namespace === undefined || o.metadata.namespace === namespace)
+      .filter((o) => labelsMatch(o, selector) && fieldsMatch(o, fields))
       .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   }
 
