@@ -14,10 +14,20 @@ interface Stores {
 }
 
 export function mountedBy({ members, pods }: Stores, cluster: EtcdCluster): Mounted {
-  const { namespace = '', name = '', uid } = cluster.metadata;
-  const own = members.byIndex(namespace, CLUSTER_LABEL, name).filter((m) => controllerOf(m)?.uid === uid);
+  const { namespace = '', name = '' } = cluster.metadata;
+  const podOf = (member: string): Pod | undefined => pods.get(refKey({ namespace, name: member }));
+  return mountedIn(cluster, members.byIndex(namespace, CLUSTER_LABEL, name), podOf);
+}
+
+/** The same for a caller without caches. `podOf`: by the name of an EtcdMember. */
+export function mountedIn(
+  cluster: EtcdCluster,
+  members: readonly EtcdMember[],
+  podOf: (member: string) => Pod | undefined,
+): Mounted {
+  const own = members.filter((m) => controllerOf(m)?.uid === cluster.metadata.uid);
   const found = own.map((m) => {
-    const pod = pods.get(refKey({ namespace, name: m.metadata.name ?? '' }));
+    const pod = podOf(m.metadata.name ?? '');
     return {
       dormant: m.spec.dormant === true,
       pod: pod && controllerOf(pod)?.uid === m.metadata.uid ? pod : undefined,

@@ -11,6 +11,7 @@ const status: MemberStatus = {
   alarms: alarmsIn(['etcdserver: no leader', 'memberID:10 alarm:CORRUPT ', 'memberID:11 alarm:NOSPACE ']),
   revision: 5n,
   raftTerm: 2n,
+  raftIndex: 9n,
   raftAppliedIndex: 8n,
   dbSize: 100,
   dbSizeInUse: 50,

@@ -23,6 +23,7 @@ export interface MemberStatus {
   readonly alarms: readonly StatedAlarm[];
   readonly revision: bigint;
   readonly raftTerm: bigint;
+  readonly raftIndex: bigint;
   readonly raftAppliedIndex: bigint;
   readonly dbSize: number;
   readonly dbSizeInUse: number;
@@ -102,7 +103,7 @@ const MAX_VERSION = 64;
 
 function memberStatus(s: StatusResponse): MemberStatus {
   const { clusterId = 0n, memberId = 0n, revision = 0n } = s.header ?? {};
-  const { version, leader, isLearner, raftTerm, raftAppliedIndex } = s;
+  const { version, leader, isLearner, raftTerm, raftIndex, raftAppliedIndex } = s;
   return {
     clusterId,
     memberId,
@@ -112,6 +113,7 @@ function memberStatus(s: StatusResponse): MemberStatus {
     isLearner,
     alarms: alarmsIn(s.errors),
     raftTerm,
+    raftIndex,
     raftAppliedIndex,
     dbSize: Number(s.dbSize),
     dbSizeInUse: Number(s.dbSizeInUse),

@@ -25,6 +25,7 @@ function statusOf({ node, disk, group, state }: Call): MemberStatus {
     alarms: state.alarms.all.map(({ memberId, alarm }) => ({ memberId, alarm: alarm.toUpperCase() })),
     revision: state.keys.revision,
     raftTerm: group.term,
+    raftIndex: BigInt(disk.applied),
     raftAppliedIndex: BigInt(disk.applied),
     dbSize: sizeOf(disk),
     dbSizeInUse: inUse(disk),
