@@ -60,6 +60,12 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./image/command.ts')).imageCommand,
   },
   {
+    name: 'plugin',
+    takes: '…',
+    does: 'Build kubectl-etcd, the kubectl plugin.',
+    load: async () => (await import('./plugin/command.ts')).pluginCommand,
+  },
+  {
     name: 'bench',
     takes: '[name]',
     does: 'Run the benchmarks, or one of them, and keep the figures.',

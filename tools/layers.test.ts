@@ -25,7 +25,9 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   agent: ['domain', 'api', 'etcd', 'gen', 'lib'],
   /** And of controllers only their own folder: controllers meet in Kubernetes objects. */
   controllers: ['domain', 'api', 'access', 'runtime', 'kube', 'etcd', 'pki', 'gen', 'lib'],
-  bin: ['controllers', 'agent', 'domain', 'api', 'access', 'runtime', 'kube', 'etcd', 'pki', 'gen', 'lib'],
+  /** The kubectl plugin: it sees what users see, and shares with controllers only what they agree on in `domain`. */
+  cli: ['domain', 'api', 'access', 'kube', 'etcd', 'pki', 'gen', 'lib'],
+  bin: ['controllers', 'agent', 'cli', 'domain', 'api', 'access', 'runtime', 'kube', 'etcd', 'pki', 'gen', 'lib'],
 };
 
 /** What pure files may import besides pure files of their own folder. */
@@ -46,7 +48,7 @@ const IO_FILE = /^(observe|controller|observe-.*|execute.*)\.ts$/;
 
 /** Purity is a folder rule: inside `controllers` it follows from the name of the file. */
 function isPure(file: string): boolean {
-  if (/^src\/(lib|api|domain|access\/evaluate)\//.test(file)) return true;
+  if (/^src\/(lib|api|domain|access\/evaluate|cli\/(assess|render))\//.test(file)) return true;
   if (!file.startsWith('src/controllers/')) return false;
   return !IO_FILE.test(posix.basename(file)) && !file.includes('/observe/');
 }
@@ -183,6 +185,12 @@ describe.each<[file: string, from: string, name?: string]>([
   ['src/controllers/cluster/rollout/reasons.ts', '../credentials/ca-rotation.ts'],
   ['src/controllers/cluster/credentials/auth.ts', '../observed.ts'],
   ['src/controllers/cluster/status.ts', './rules/loss.ts'],
+  ['src/cli/gather/cluster.ts', '../../controllers/cluster/quorum.ts'],
+  ['src/cli/gather/cluster.ts', '../../agent/stores/store.ts'],
+  ['src/cli/gather/cluster.ts', '../../runtime/queue.ts'],
+  ['src/cli/assess/health.ts', '../gather/cluster.ts'],
+  ['src/cli/render/cluster.ts', '../context.ts'],
+  ['src/cli/render/cluster.ts', 'node:fs'],
 ])('refused: %s imports %s', (file, from, name) => {
   test(name ?? 'x', () => expect(refusals(file, imports(from, name))).toHaveLength(1));
 });
@@ -209,6 +217,10 @@ describe.each<[file: string, from: string, name?: string]>([
   ['src/controllers/cluster/observe-members.ts', '../../kube/store.ts'],
   ['src/controllers/cluster/execute-etcd-call.ts', '../../etcd/client.ts'],
   ['src/bin/operator.ts', '../controllers/cluster/controller.ts'],
+  ['src/bin/kubectl-etcd.ts', '../cli/main.ts'],
+  ['src/cli/gather/cluster.ts', '../../kube/client.ts'],
+  ['src/cli/assess/quorum.ts', '../../domain/quorum.ts'],
+  ['src/cli/render/cluster.ts', '../assess/report.ts'],
 ])('accepted: %s imports %s', (file, from, name) => {
   test(name ?? 'x', () => expect(refusals(file, imports(from, name))).toEqual([]));
 });
@@ -225,6 +237,8 @@ describe('globals of the clock, of random numbers and of the process', () => {
     ['src/controllers/cluster/status.ts', 'export const random = () => Math.random();\n', true],
     ['src/controllers/cluster/build.ts', "export const home = process.env['HOME'];\n", true],
     ['src/controllers/member/observed.ts', 'export const id = () => crypto.randomUUID();\n', true],
+    ['src/cli/render/units.ts', now, true],
+    ['src/cli/commands/status.ts', now, false],
     ['src/controllers/cluster/observe.ts', now, false],
     ['src/controllers/cluster/credentials/observe-auth.ts', now, false],
     ['src/controllers/cluster/execute-etcd-call.ts', now, false],

@@ -1,8 +1,9 @@
 /** `./dev up`, `down`, `kubectl` and `helm`: the local Kubernetes by hand. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { cgroupExists } from '../../local/cgroup.ts';
 import { CLUSTER_NAMES, type ClusterName, clusterCgroup, clusterDir } from '../../local/state.ts';
+import { cacheDir } from '../paths.ts';
 import { handOver } from '../process.ts';
 import { Failure, say, UsageFailure } from '../terminal.ts';
 
@@ -52,10 +53,22 @@ export async function down(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-export const kubectl = (args: readonly string[]): Promise<number> => withCluster('kubernetes', 'kubectl', args);
+/** `./dev kubectl etcd …` runs the plugin of this checkout: kubectl looks for it in the PATH. */
+export async function kubectl(args: readonly string[]): Promise<number> {
+  if (args[0] !== 'etcd') return withCluster('kubernetes', 'kubectl', args);
+  const { buildScript } = await import('../plugin/build.ts');
+  const folder = dirname(await buildScript(join(cacheDir, 'plugin')));
+  return withCluster('kubernetes', 'kubectl', args, { PATH: [folder, process.env['PATH']].join(delimiter) });
+}
+
 export const helm = (args: readonly string[]): Promise<number> => withCluster('helm', 'helm', args);
 
-async function withCluster(part: 'kubernetes' | 'helm', program: string, args: readonly string[]): Promise<number> {
+async function withCluster(
+  part: 'kubernetes' | 'helm',
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<number> {
   const wanted = process.env['DEV_CLUSTER'];
   const name = wanted ? parseName(wanted, `DEV_CLUSTER=${wanted}`) : 'demo';
   const local = await import('../../local/cluster.ts');
@@ -66,5 +79,5 @@ async function withCluster(part: 'kubernetes' | 'helm', program: string, args: r
   }
   const { build } = await import('../../local/binaries.ts');
   const folders = await build([part]);
-  return handOver(join(folders[part], program), args, { env: { KUBECONFIG: cluster.kubeconfig } });
+  return handOver(join(folders[part], program), args, { env: { KUBECONFIG: cluster.kubeconfig, ...env } });
 }

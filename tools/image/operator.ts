@@ -166,7 +166,7 @@ async function assemble(options: Complete, progress: Progress): Promise<Operator
   ]);
   const licenses = await licensesOf(parts);
   progress('getting Node');
-  const node = await pinnedNode(architecture, cache);
+  const node = await pinnedNode(`linux-${architecture}`, cache);
   // The root certificates in the image are those of the Node that runs this.
   if (process.version !== `v${node.version}`)
     throw new Failure(`The image is built with Node ${node.version}, and this is ${process.version}: use ./dev image.`);

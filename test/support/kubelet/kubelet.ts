@@ -56,6 +56,19 @@ export class Kubelet {
     await transport.json(`/api/v1/nodes/${NODE}/status`, { method: 'PATCH', body, contentType });
   }
 
+  /** Where the API server reaches the kubelet, and the zone of the node. */
+  async announce(port: number): Promise<void> {
+    const { transport } = this.#site.client;
+    const contentType = 'application/merge-patch+json';
+    const status = {
+      addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
+      daemonEndpoints: { kubeletEndpoint: { Port: port } },
+    };
+    await transport.json(`/api/v1/nodes/${NODE}/status`, { method: 'PATCH', body: { status }, contentType });
+    const metadata = { labels: { 'topology.kubernetes.io/zone': 'zone-a' } };
+    await transport.json(`/api/v1/nodes/${NODE}`, { method: 'PATCH', body: { metadata }, contentType });
+  }
+
   get stopped(): AbortSignal {
     return this.#stop.signal;
   }

@@ -14,6 +14,7 @@ import { bundle } from '../../../tools/image/bundle.ts';
 import { UserClient } from '../etcd-client.ts';
 import { type FaultProxy, startFaultProxy } from '../faults/proxy.ts';
 import { Kubelet } from '../kubelet/kubelet.ts';
+import { type KubeletApi, serveKubeletApi } from '../kubelet/kubelet-api.ts';
 import { removeFolder } from '../kubelet/pod-run.ts';
 import { AgentRuns } from './agent-runs.ts';
 import { type ApiServer, startControlPlane, writeKubeconfig } from './control-plane.ts';
@@ -30,6 +31,8 @@ export interface World {
   /** A faulty proxy to the API server, and flags that make an operator use it. It is closed with the world. */
   faultProxy(): Promise<FaultProxy & { readonly flags: readonly string[] }>;
   startOperator(...flags: readonly string[]): Child;
+  /** From now on, the API server forwards ports of Pods, as it does for kubectl. */
+  forwardPorts(): Promise<void>;
   /** From now on, the Pods of Jobs run. They end with the world. */
   runAgents(): AgentRuns;
   /** A new namespace that admits only Pods of the restricted level. */
@@ -71,6 +74,7 @@ async function assemble(
   writeFileSync(program, (await bundle('src/bin/operator.ts')).code);
   let namespaces = 0;
   const proxies: FaultProxy[] = [];
+  let kubeletApi: KubeletApi | undefined;
   return {
     admin,
     kubelet,
@@ -85,6 +89,10 @@ async function assemble(
         '--health-probe-bind-address=0',
         ...flags,
       ]),
+    forwardPorts: async () => {
+      kubeletApi ??= await serveKubeletApi((namespace, pod) => kubelet.addressOf(namespace, pod));
+      await kubelet.announce(kubeletApi.port);
+    },
     runAgents: () => new AgentRuns({ client: admin, processes, folder, kubelet }),
     namespace: () => createNamespace(admin, `test-${++namespaces}`),
     createCluster: (namespace, name, spec = {}) =>
@@ -104,6 +112,7 @@ async function assemble(
       condition: (namespace, name, ...wanted) => condition(admin, { namespace, name }, timeoutMs, ...wanted),
     }),
     stop: async () => {
+      kubeletApi?.close();
       await kubelet.stop();
       etcd.close();
       await processes.stopAll();

@@ -1,0 +1,67 @@
+/** The process around a command: arguments, terminal, signals, errors as one sentence, exit codes. */
+import { homedir } from 'node:os';
+import { CommanderError } from 'commander';
+import { type Context, UserError } from './context.ts';
+import { type GlobalFlags, type Handler, program } from './program.ts';
+
+export interface Io {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: { write(text: string): unknown };
+  readonly signal: AbortSignal;
+}
+
+const NARROWEST = 60;
+const IN_A_PIPE = 100;
+
+/** https://no-color.org; a terminal that calls itself dumb has no colours either. */
+const wantsColour = ({ env, stdout }: Io): boolean =>
+  stdout.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+
+async function contextFor(flags: GlobalFlags, io: Io): Promise<Context> {
+  const { connect, forwarding } = await import('./connection.ts');
+  const { client, namespace } = await connect(flags, io.env, homedir());
+  return {
+    client,
+    namespace,
+    reach: forwarding(client.transport, io.signal),
+    now: () => Date.now(),
+    signal: io.signal,
+    paper: { colour: wantsColour(io), width: Math.max(NARROWEST, io.stdout.columns ?? IN_A_PIPE) },
+    isTerminal: io.stdout.isTTY === true,
+    print: (text) => void io.stdout.write(`${text}\n`),
+    note: (text) => void io.stderr.write(`${text}\n`),
+  };
+}
+
+async function messageOf(error: unknown): Promise<string> {
+  if (error instanceof UserError) return error.message;
+  const { explain } = await import('./gather/access-error.ts');
+  return explain(error);
+}
+
+/** Resolves to the exit code: 0, 1 for an error, 2 for `--check`. */
+export async function main(args: readonly string[], io: Io, version: string): Promise<number> {
+  let code = 0;
+  const run = async (flags: GlobalFlags, handler: Handler): Promise<void> => {
+    const context = await contextFor(flags, io);
+    try {
+      code = await handler(context, flags);
+    } finally {
+      await context.client.transport.close();
+    }
+  };
+  const root = program(run, version).configureOutput({
+    writeOut: (text) => void io.stdout.write(text),
+    writeErr: (text) => void io.stderr.write(text),
+  });
+  try {
+    await root.parseAsync(args, { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
+    if (io.signal.aborted) return 130;
+    io.stderr.write(`error: ${await messageOf(error)}\n`);
+    return 1;
+  }
+}

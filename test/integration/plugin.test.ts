@@ -1,0 +1,164 @@
+/** The kubectl plugin as a process, against a real API server, real etcd processes and the operator. */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { ClusterReport } from '../../src/cli/assess/report.ts';
+import { buildScript } from '../../tools/plugin/build.ts';
+import { run } from '../../tools/process.ts';
+import { removeFolder } from '../support/kubelet/pod-run.ts';
+import { type Child, eventually } from '../support/servers/processes.ts';
+import { startWorld, type World } from '../support/servers/world.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kubectl-etcd-'));
+let world: World;
+let operator: Child | undefined;
+let script: string;
+
+beforeAll(async () => {
+  [world, script] = await Promise.all([startWorld(), buildScript(folder)]);
+  await world.forwardPorts();
+  operator = world.startOperator();
+});
+afterAll(async () => {
+  await operator?.stop('SIGKILL');
+  await world?.stop();
+  removeFolder(folder);
+});
+afterEach((context) => {
+  if (context.task.result?.state === 'fail') process.stderr.write(operator?.log().slice(-5_000) ?? '');
+});
+
+const PATIENCE_MS = 120_000;
+
+/** Without a terminal, as in a pipe. */
+const plugin = (...args: readonly string[]) =>
+  run(process.execPath, [script, '--kubeconfig', world.apiServer.kubeconfig, ...args], { allowFailure: true });
+
+async function report(namespace: string, ...args: readonly string[]): Promise<ClusterReport> {
+  const { stdout, stderr } = await plugin('status', 'db', '-n', namespace, '-o', 'json', ...args);
+  if (stdout === '') throw new Error(stderr);
+  return JSON.parse(stdout) as ClusterReport;
+}
+
+async function aCluster(spec: Parameters<World['createCluster']>[2]): Promise<string> {
+  const namespace = await world.namespace();
+  await world.createCluster(namespace, 'db', { replicas: 3, ...spec });
+  await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+  return namespace;
+}
+
+/** May read everything but Secrets, and may not forward ports. */
+async function aReader(namespace: string): Promise<string> {
+  const rules = [
+    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] },
+    { apiGroups: ['etcd-operator.cozystack.io'], resources: ['*'], verbs: ['get', 'list'] },
+    { apiGroups: ['events.k8s.io', 'policy'], resources: ['*'], verbs: ['get', 'list'] },
+  ];
+  const base = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+  const { transport } = world.admin;
+  await transport.json(`${base}/roles`, { method: 'POST', body: { metadata: { name: 'reader' }, rules } });
+  const subjects = [{ kind: 'User', name: 'reader', apiGroup: 'rbac.authorization.k8s.io' }];
+  const roleRef = { kind: 'Role', name: 'reader', apiGroup: 'rbac.authorization.k8s.io' };
+  const body = { metadata: { name: 'reader' }, roleRef, subjects };
+  await transport.json(`${base}/rolebindings`, { method: 'POST', body });
+  return 'reader';
+}
+
+describe('status', { timeout: 2 * PATIENCE_MS }, () => {
+  test('of three plain members: each with what it responded', async () => {
+    const namespace = await aCluster({});
+    const healthy = await eventually('a healthy report', async () => {
+      const found = await report(namespace);
+      return found.health === 'healthy' ? found : undefined;
+    });
+    expect(healthy).toMatchObject({
+      namespace,
+      name: 'db',
+      quorum: { voters: 3, needed: 2, healthy: 3, margin: 1, source: 'etcd' },
+      unread: [],
+    });
+    expect(healthy.members.map(({ role }) => role).sort()).toEqual(['follower', 'follower', 'leader']);
+    expect(
+      healthy.members.every(
+        ({ databaseBytes = 0, raftIndex = 0, zone }) => databaseBytes > 0 && raftIndex > 0 && zone === 'zone-a',
+      ),
+    ).toBe(true);
+    expect(healthy.members.find(({ name }) => name === healthy.leader)?.role).toBe('leader');
+    expect(healthy.events.length).toBeGreaterThan(0);
+    const screen = await plugin('status', 'db', '-n', namespace, '--check');
+    expect([screen.code, screen.stderr]).toEqual([0, '']);
+    expect(screen.stdout).toMatch(new RegExp(`^etcd cluster ${namespace}/db +HEALTHY\n`));
+    expect(screen.stdout).not.toContain('\u001B');
+  });
+
+  test('with mTLS and auth: certificates and the password are found, and what a reader may not see is named', async () => {
+    const namespace = await world.namespace();
+    const data = { password: Buffer.from('secret-of-root').toString('base64') };
+    await world.admin.transport.json(`/api/v1/namespaces/${namespace}/secrets`, {
+      method: 'POST',
+      body: { metadata: { name: 'root' }, data },
+    });
+    await world.createCluster(namespace, 'db', {
+      replicas: 3,
+      tls: { client: { managed: {} }, peer: { managed: {} } },
+      auth: { enabled: true, rootCredentialsSecretRef: { name: 'root' } },
+    });
+    await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'AuthEnabled', 'True');
+    await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+    const full = await eventually('a healthy report', async () => {
+      const found = await report(namespace);
+      return found.health === 'healthy' ? found : undefined;
+    });
+    expect(full.quorum).toMatchObject({ healthy: 3, source: 'etcd' });
+    expect(full.certificates.map(({ role }) => role)).toEqual(['server', 'operator', 'application', 'peer']);
+    expect(full.certificates.every(({ notAfter, problems }) => notAfter !== undefined && problems.length === 0)).toBe(
+      true,
+    );
+
+    const user = await aReader(namespace);
+    const limited = await report(namespace, '--as', user);
+    expect(limited).toMatchObject({ health: 'healthy', quorum: { source: 'operator' } });
+    expect(limited.unread.map(({ message }) => message).join('\n')).toContain('Secrets');
+    expect(limited.unread).toContainEqual({
+      what: 'zones',
+      message: 'you lack the permission to get nodes in the whole Kubernetes cluster',
+    });
+  });
+
+  test('of a user who may not forward ports says which permission is missing', async () => {
+    const namespace = await aCluster({ replicas: 1 });
+    const limited = await report(namespace, '--as', await aReader(namespace));
+    expect(limited.quorum?.source).toBe('operator');
+    expect(limited.unread[0]?.message).toBe(
+      `you lack the permission to get and create pods/portforward in namespace ${namespace}`,
+    );
+  });
+
+  test('fails with a sentence: no such cluster, no permission, no such output', async () => {
+    const namespace = await world.namespace();
+    const missing = await plugin('status', 'nothing', '-n', namespace);
+    expect([missing.code, missing.stderr]).toEqual([
+      1,
+      `error: there is no EtcdCluster nothing in namespace ${namespace}: choose another namespace with -n, or list all clusters with: kubectl etcd status -A\n`,
+    ]);
+    const refused = await plugin('status', '-A', '--as', 'anyone');
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      'error: you lack the permission to list etcdclusters.etcd-operator.cozystack.io in the whole Kubernetes cluster\n',
+    ]);
+    expect((await plugin('status', '-o', 'xml', '-n', namespace)).stderr).toBe(
+      'error: -o must be json, yaml or wide, not "xml"\n',
+    );
+  });
+
+  test('without a name is a table, and --check fails while a cluster is not available', async () => {
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', { replicas: 1, tls: { client: { serverSecretRef: { name: 'late' } } } });
+    await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Available', 'False', 'CertificatesInvalid');
+    const table = await plugin('status', '-n', namespace, '--check');
+    expect(table.code).toBe(2);
+    expect(table.stdout).toMatch(/^CLUSTER +HEALTH +READY .*\ndb +unavailable +0\/1 /);
+    expect((await plugin('status', 'db', '-n', namespace, '--check')).code).toBe(2);
+  });
+});
