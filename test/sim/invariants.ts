@@ -25,6 +25,7 @@ import {
   lostIsTrue,
   readyMembersAreReady,
   reconciledIsTrue,
+  terminatingPvcIsReported,
 } from './status-invariants.ts';
 import {
   keepsTerminatingPvcs,
@@ -310,6 +311,7 @@ export const AFTER_WRITE = {
   readyMembersAreReady,
   leaderIsOrWas,
   reconciledIsTrue,
+  terminatingPvcIsReported,
   authConditionIsTrue,
 };
 export const BEFORE_CHANGE = { oneChangeAtATime, onlyTheHolderActs, oneDisruption };

@@ -1,10 +1,13 @@
 /** What a status must never report. */
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
+import { CLUSTER_LABEL } from '../../src/api/names.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
+import { isPodOver } from '../../src/domain/pod.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import { pods } from '../../src/kube/resources.ts';
 import type { OnWrite } from './invariants.ts';
 import { voters } from './model/etcd-group.ts';
-import { groupOf, volumeOf } from './world/facts.ts';
+import { groupOf, isDeleting, membersOf, volumeOf } from './world/facts.ts';
 import { GRACE_MS } from './world/nodes.ts';
 import type { Write } from './world/operator-ports.ts';
 
@@ -62,4 +65,20 @@ export const reconciledIsTrue: OnWrite = ({ world, history }, write, result) => 
     replicas === 0 ? m.ready === 0 : m.voters === replicas && m.learners === 0 && m.objects === replicas,
   );
   return so ? undefined : `Reconciled, although there were never ${replicas} members lately`;
+};
+
+/** A PVC of a voter that a user deletes is reported: its data exists only as long as the Pod, which a user may delete next. */
+export const terminatingPvcIsReported: OnWrite = ({ world, history }, write, result) => {
+  const reported = findCondition(statusIn(write, result)?.conditions, 'Degraded');
+  const group = groupOf(world);
+  if (reported?.status !== 'False' || reported.reason === 'Paused' || !group) return undefined;
+  const { date } = world.ground.timeline;
+  const unseen = world.ground.api.peek(pods).find((pod) => {
+    const claim = isDeleting(pod) || isPodOver(pod) ? undefined : world.volumes.claimOf(pod);
+    const since = Date.parse(claim?.metadata.deletionTimestamp ?? '');
+    const isKept = membersOf(world).some((m) => m.metadata.name === pod.metadata.name && !isDeleting(m));
+    const isVoter = isKept && voters(group).some(({ name }) => name === pod.metadata.name);
+    return isVoter && claim?.metadata.labels?.[CLUSTER_LABEL] !== undefined && date - since > history.windowMs;
+  });
+  return unseen && `Degraded=False (${reported.reason}), although the PVC of ${unseen.metadata.name} is being deleted`;
 };
