@@ -111,7 +111,7 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
     podOf: (member: EtcdMember, cluster: EtcdCluster) => wantedPod({ member, cluster, images, hasCompany: true }),
     credentials: credentialsFor(client, stores, process, clockAheadMs),
     entropy: keys,
-    replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour),
+    replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour, clockAheadMs),
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
     observedMs: (key: string, state: string | undefined) => states.forMs(key, state),
     clockAheadMs,

@@ -15,14 +15,23 @@ export class ReplacementLedger {
   /** By cluster and member: when its replacement was claimed. Kept for the hour, also when the cluster is deleted meanwhile. */
   readonly #claimed = new Map<string, number>();
 
-  constructor(clusters: Pick<Store<EtcdCluster>, 'all'>, perHour: number) {
+  readonly #clockAheadMs: (withinMs: number) => number;
+
+  /** `clockAheadMs`: how far the wall clock has jumped ahead in this time. */
+  constructor(
+    clusters: Pick<Store<EtcdCluster>, 'all'>,
+    perHour: number,
+    clockAheadMs: (withinMs: number) => number = () => 0,
+  ) {
     this.#clusters = clusters;
     this.#perHour = perHour;
+    this.#clockAheadMs = clockAheadMs;
   }
 
   /** As `subject` observes it, without its own claims that it has not recorded: nothing was deleted for them, and they are still its own. */
-  rate(now: number, subject?: EtcdCluster): ReplacementRate {
+  rate(wallMs: number, subject?: EtcdCluster): ReplacementRate {
     let clusters = 0;
+    const now = wallMs - this.#clockAheadMs(REPLACEMENT_RATE_MS); // a clock that jumps ahead must not start another hour
     for (const [id, at] of this.#claimed) if (now - at >= REPLACEMENT_RATE_MS) this.#claimed.delete(id);
     const own = subject && idOf(subject, { member: '' });
     const replaced = new Map([...this.#claimed].filter(([id]) => own === undefined || !id.startsWith(own)));

@@ -290,6 +290,22 @@ test('a cluster that could not record its replacement may replace another member
   expect([ledger.claim(cluster, latch('b'), NOW), ledger.rate(NOW).used]).toEqual([true, 1]);
 });
 
+test('a wall clock that jumps ahead by an hour allows no further replacements', () => {
+  const { cluster } = world([up]);
+  const repair = { count: 1, last: at(0), generation: 1, recent: [{ member: 'a', at: at(1_000) }] };
+  const recorded = { ...cluster, status: { ...cluster.status, repair } };
+  const latch = { repair: { ...repair, recent: [{ member: 'b', at: at(0) }] } };
+  let aheadMs = 0;
+  const ledger = new ReplacementLedger({ all: () => [recorded].values() }, 2, () => aheadMs);
+  const other = { ...cluster, metadata: { ...cluster.metadata, uid: 'other' } };
+  expect(ledger.claim(other, latch, NOW)).toBe(true);
+  aheadMs = 2 * HOUR;
+  expect(ledger.rate(NOW + aheadMs).used).toBe(2);
+  expect(ledger.claim(cluster, { repair: { ...repair, recent: [{ member: 'c', at: at(0) }] } }, NOW + aheadMs)).toBe(
+    false,
+  );
+});
+
 test('members with nothing to discard are replaced beyond the limit', async () => {
   const kinds = Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? EVIDENCE.crashLooping : EVIDENCE.dataLost));
   const fleet = await aFleet(kinds);
