@@ -15,6 +15,7 @@ import {
   retain,
   stepsOf,
   terminatingVolume,
+  voter,
   world,
 } from '../../../test/support/builders/member.ts';
 import { remembering } from '../../../test/support/builders/plan.ts';
@@ -119,6 +120,12 @@ describe('the rule that answers', () => {
     [
       'it does not vote and is in the client Service',
       world({ member: aMember({ status: { ...joined, isVoter: false } }) }),
+      'steady',
+      ['markPod: patch Pod'],
+    ],
+    [
+      'a user has stripped a label of its Pod, by which the cluster and the Services find it',
+      world({ pod: ours(aPod({ ready: true, labels: { ...voter, 'app.kubernetes.io/managed-by': 'a user' } })) }),
       'steady',
       ['markPod: patch Pod'],
     ],

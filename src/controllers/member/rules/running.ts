@@ -88,6 +88,10 @@ export const addFinalizer = (o: Observed): Contributed => {
 
 const hasFinalizer = ({ member }: Observed): boolean => member.metadata.finalizers?.includes(MEMBER_FINALIZER) === true;
 
+type Entries = Readonly<Record<string, string>>;
+const lacked = (actual: Entries, wanted: Entries) =>
+  Object.entries(wanted).filter(([key, value]) => actual[key] !== value);
+
 /**
  * The PVC has no owner reference: an earlier operator's has one. Without its labels it is not in the cache, and the cluster
  * controller would not see that a user deletes it.
@@ -96,10 +100,8 @@ export const correctVolume = (o: Observed): Contributed => {
   if (o.volume.is !== 'ours' || inMemory(o)) return undefined;
   const { labels = {}, annotations = {}, ownerReferences = [] } = o.volume.object.metadata;
   const { name, uid } = identity(o.member);
-  const lacks = (actual: Readonly<Record<string, string>>) => (wanted: Readonly<Record<string, string>>) =>
-    Object.entries(wanted).filter(([key, value]) => actual[key] !== value);
-  const lackedLabels = lacks(labels)(memberLabels(o.member.spec.clusterName, name));
-  const lackedAnnotations = lacks(annotations)(volumeAnnotations(o.member));
+  const lackedLabels = lacked(labels, memberLabels(o.member.spec.clusterName, name));
+  const lackedAnnotations = lacked(annotations, volumeAnnotations(o.member));
   const others = ownerReferences.filter((owner) => owner.uid !== uid);
   const isOwned = others.length < ownerReferences.length;
   if (!isOwned && lackedLabels.length === 0 && lackedAnnotations.length === 0) return undefined;
@@ -175,7 +177,10 @@ export const makeVolumeAndPod = (o: Observed): Decided => {
   return { message: needsVolume ? 'creating the PVC and the Pod' : 'creating the missing Pod', steps };
 };
 
-/** The client Service selects by the role label; etcd reads the annotations at its next start. */
+/**
+ * The client Service selects by the role label; etcd reads the annotations at its next start. A Pod without the labels of its
+ * member is in no Service and not in the cache, and the cluster controller would take the member for one without a Pod.
+ */
 export const markPod = (o: Observed): Contributed => {
   if (o.pod.is !== 'ours' || isPodOver(o.pod.object) || isDormant(o)) return undefined;
   const { labels = {}, annotations = {} } = o.pod.object.metadata;
@@ -187,22 +192,27 @@ export const markPod = (o: Observed): Contributed => {
   const enableCheck = voter && hasServed && annotations[INITIAL_CHECK_ANNOTATION] === 'false';
   const serves = voter && drainingSince(annotations) === undefined;
   const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== serves;
-  if (!relabel && !hasStarted && !enableCheck) return undefined;
+  const stripped = lacked(labels, memberLabels(o.member.spec.clusterName, identity(o.member).name));
+  if (!relabel && !hasStarted && !enableCheck && stripped.length === 0) return undefined;
   const annotate = {
     ...(hasStarted && { [begins.annotation]: begins.after }),
     ...(enableCheck && { [INITIAL_CHECK_ANNOTATION]: 'true' }),
   };
   const metadata = {
-    ...(relabel && { labels: { [ROLE_LABEL]: serves ? ROLE_VOTER : null } }),
+    ...((relabel || stripped.length > 0) && {
+      labels: { ...Object.fromEntries(stripped), ...(relabel && { [ROLE_LABEL]: serves ? ROLE_VOTER : null }) },
+    }),
     ...(Object.keys(annotate).length > 0 && { annotations: annotate }),
   };
   const away = voter ? 'the member is about to be restarted' : 'the member is not a voter';
   const reach = serves
     ? 'the member is a voter: adding it to the client Service'
     : `${away}: taking it out of the client Service`;
+  const other = enableCheck
+    ? 'the member serves: enabling the initial corruption check for its next start'
+    : 'restoring the labels of the Pod';
   return {
-    message:
-      relabel || hasStarted ? reach : 'the member serves: enabling the initial corruption check for its next start',
+    message: relabel || hasStarted ? reach : other,
     sequences: [[{ do: 'patch', to: refTo('Pod', o.pod.object), fields: { metadata } }]],
   };
 };
