@@ -133,6 +133,8 @@ test('a reader can wait until an object that it deleted is removed from the cach
   store.apply(ALL_NAMESPACES, { type: 'delete', object: thing('a', '11') });
   await waiting;
   await store.waitForDeletion('n/b', 'uid-of-an-older-b', soon());
+  store.apply(ALL_NAMESPACES, { type: 'missing' });
+  await store.waitForDeletion('n/b', 'uid-b', soon()); // its CRD was deleted, and no event follows
 });
 
 test('onSynced is called for every complete snapshot, also for an empty one', () => {

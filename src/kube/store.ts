@@ -216,7 +216,7 @@ export class Store<T extends KubeObject> {
    * Resolves when this cache no longer has an object with that uid: a deletion is a write without a resourceVersion.
    */
   async waitForDeletion(key: string, uid: string, signal: AbortSignal): Promise<void> {
-    await this.#until(() => this.get(key)?.metadata.uid !== uid, signal);
+    await this.#until(() => this.missing || this.get(key)?.metadata.uid !== uid, signal);
   }
 
   async #until(holds: () => boolean, signal: AbortSignal): Promise<void> {
