@@ -47,8 +47,14 @@ test('the status names what is blocked, and what holds instead', () => {
   const { status, reason, message } = messageOf(edited(world(three), { ...evil, replicas: 5 }), 'Progressing');
   expect([status, reason]).toEqual(['False', 'ImageNotAllowed']);
   expect(message).toContain('image.repository evil.example.com/etcd');
-  expect(message).toContain('nothing of the spec is applied');
+  expect(message).toContain('neither replicas nor a setting of members is applied');
   expect(message).toContain('replicas 3, version 3.6.16');
+});
+
+test('fields that no member has are applied meanwhile: a policy must not be lost because of an image', () => {
+  const o = edited(world(three), { ...evil, deletionPolicy: 'Retain', podDisruptionBudget: { enabled: false } });
+  const rows = (decide(o).contributions ?? []).map(({ row }) => row);
+  expect(rows).toEqual(['propagateDeletionPolicy', 'pdb']);
 });
 
 test('a setting that this build does not support holds back the rest of the edit as well', () => {

@@ -37,7 +37,7 @@ export function specBlockedBy(o: ClusterFacts): Blocked | undefined {
 }
 
 /**
- * While the spec of a formed cluster is blocked, nothing of it is applied: the rules get the recorded target in its place. Applied
+ * While the spec of a formed cluster is blocked, its replicas and its template are not applied: the rules get the recorded target in their place. Applied
  * in part, the replicas of an edit would be met, and a lost member replaced by one whose image is never started.
  */
 export function withApplicableSpec(gathered: Gathered): Gathered & Pick<Observed, 'specBlockedBy'> {
@@ -46,7 +46,7 @@ export function withApplicableSpec(gathered: Gathered): Gathered & Pick<Observed
   const blocked = isFormed(gathered) && observed && specBlockedBy(gathered);
   if (!blocked) return gathered;
   const { replicas, version } = observed;
-  const message = `${blocked.message}. Until then nothing of the spec is applied: the cluster keeps to its last accepted spec (status.observed: replicas ${replicas}, version ${version})`;
+  const message = `${blocked.message}. Until then neither replicas nor a setting of members is applied: the cluster keeps to its last accepted spec (status.observed: replicas ${replicas}, version ${version})`;
   return {
     ...gathered,
     cluster: { ...cluster, spec: specOf(observed, cluster.spec) },
