@@ -67,6 +67,11 @@ describe('the status', () => {
       ['Ready=False/ClusterIDMismatch'],
     ],
     [
+      'a member of another cluster responds that has no quorum, so that its Pod is not ready',
+      world({ pod: ours(aPod()), etcd: { ...answers, clusterID: 'f00' } }),
+      ['Ready=False/ClusterIDMismatch'],
+    ],
+    [
       'no operator image for its restore',
       fresh({
         member: aMember({ spec: RESTORE }),

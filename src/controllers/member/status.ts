@@ -114,13 +114,14 @@ function ready(o: Observed, facts: EtcdMemberStatus, conflict: string): Conditio
   if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${identity(o.member).name} does not exist yet${refused(o)}`);
   const trouble = dataTrouble(o);
   if (trouble) return no(trouble.reason, trouble.message);
-  if (!isPodReady(o.pod.object)) return no('PodNotReady', restoreTrouble(o.pod.object) ?? podTrouble(o, o.pod.object));
   const clusterID = o.cluster?.status?.clusterID;
+  // Before the readiness of its Pod: without a quorum of the other cluster, it is never ready.
   if (o.etcd.is === 'answers' && clusterID !== undefined && clusterID !== o.etcd.clusterID)
     return no(
       'ClusterIDMismatch',
       `etcd in its Pod belongs to another cluster: it reports cluster ID ${o.etcd.clusterID}, and this cluster has ${clusterID}. Nothing is changed; its volume may hold the data of the other cluster`,
     );
+  if (!isPodReady(o.pod.object)) return no('PodNotReady', restoreTrouble(o.pod.object) ?? podTrouble(o, o.pod.object));
   if (o.etcd.is === 'answers' && facts.memberID !== undefined && facts.memberID !== o.etcd.memberID)
     return no('MemberIDMismatch', `etcd reports member ID ${o.etcd.memberID}, but this member has ${facts.memberID}`);
   if (facts.memberID === undefined)
