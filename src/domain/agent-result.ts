@@ -22,6 +22,7 @@ const PERMANENT = [
   'AccessDenied',
   'BucketNotFound',
   'ObjectExists',
+  'ObjectLocked',
   'ObjectNotFound',
   'ManifestDamaged',
   'SnapshotDamaged',
@@ -72,7 +73,16 @@ const ended = [
     hashCompared: Type.Boolean(),
     durationMilliseconds: whole(),
   }),
-  Type.Object({ ok: Type.Literal(true), task: Type.Literal('prune'), kept: whole(), removed: whole() }),
+  Type.Object({
+    ok: Type.Literal(true),
+    task: Type.Literal('prune'),
+    kept: whole(),
+    removed: whole(),
+    /** Of those that were to be removed: the store refuses until their retention or legal hold ends. */
+    locked: Type.Optional(whole()),
+    /** Of those that were removed: the store keeps their bytes as older versions. */
+    hidden: Type.Optional(whole()),
+  }),
   Type.Object({ ok: Type.Literal(true), task: Type.Literal('install-tools') }),
 ] as const;
 

@@ -76,6 +76,18 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await leftovers(world, 'killed.db')).toEqual([]);
   }, 120_000);
 
+  if (kind === 's3' || kind === 'pvc')
+    test('what a killed agent left of an upload is removed when it is old enough, and not before', async () => {
+      const child = agent('swept/killed.db', 1_000_000);
+      await underWay(child, 'swept/killed.db');
+      await child.stop('SIGKILL');
+      expect(await store.removeUnfinished('swept/killed', Date.now() - 600_000)).toBe(0);
+      expect(await store.removeUnfinished('elsewhere/killed', Date.now() + 600_000)).toBe(0);
+      expect(await leftovers(world, 'swept/killed.db')).not.toEqual([]);
+      expect(await store.removeUnfinished('swept/killed', Date.now() + 600_000)).toBe(1);
+      expect(await leftovers(world, 'swept/killed.db')).toEqual([]);
+    }, 120_000);
+
   // The emulator of GCS reads all previous data again with each chunk: 300 MiB take it minutes.
   const size = kind === 'gcs' ? 100 : 300;
   test(`${size} MiB go through an agent of less than 200 MiB`, async () => {

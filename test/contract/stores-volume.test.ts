@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -161,6 +162,15 @@ describe('a killed agent', () => {
         'half.db',
       ),
     ).toEqual([]);
+  });
+
+  test('that has left only its sidecar an hour ago, or whose file a user has deleted, does not block the key', async () => {
+    writeFileSync(join(root, 'half.db.uid'), 'uid-of-another');
+    const before = new Date(Date.now() - 2 * 3_600_000);
+    utimesSync(join(root, 'half.db.uid'), before, before);
+    await put(store, 'half.db', text('whole'));
+    expect(await store.head('half.db')).toEqual({ key: 'half.db', size: 5, uid: 'uid-1' });
+    expect((await get(store, 'half.db')).toString()).toBe('whole');
   });
 });
 

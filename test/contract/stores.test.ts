@@ -106,6 +106,35 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     },
   );
 
+  test('two agents that write one key at once: the first to finish stores its object, and the other reports that it exists', async () => {
+    const key = 'both.db';
+    const [started, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    async function* slow(): AsyncGenerator<Uint8Array> {
+      yield* bytes(20 * MIB);
+      started.resolve();
+      await end.promise;
+      yield* bytes(MIB);
+    }
+    const first = put(store, key, slow(), { uid: 'uid-of-the-first' });
+    await started.promise;
+    async function* during(): AsyncGenerator<Uint8Array> {
+      yield* bytes(20 * MIB);
+      end.resolve();
+      await first;
+    }
+    const second = failure(put(store, key, during(), { uid: 'uid-of-the-second' }));
+    await first;
+    expect(await second).toMatchObject({ reason: 'ObjectExists' });
+    expect(await store.head(key)).toMatchObject({ size: 21 * MIB, uid: 'uid-of-the-first' });
+    expect(await leftovers(world, key)).toEqual([]);
+  }, 120_000);
+
+  test('the uid of the schedule is stored with the object', async () => {
+    await put(store, 'scheduled.db', text('x'), { schedule: 'uid-of-the-schedule' });
+    const expected = { key: 'scheduled.db', size: 1, uid: 'uid-1', schedule: 'uid-of-the-schedule' };
+    expect(await store.head('scheduled.db')).toEqual(expected);
+  });
+
   test.each([5, 25 * MIB])('a body that throws after %i bytes rethrows its error and leaves nothing', async (size) => {
     const key = `thrown-${size}.db`;
     const mine = new Error('the member went away');

@@ -1,15 +1,23 @@
 /** Azure Blob Storage: blocks are invisible until they are committed. */
 import type { BlobItem, BlockBlobClient, ContainerClient } from '@azure/storage-blob';
+import { present } from '../../lib/present.ts';
 import { errorInfo } from '../transfer/error-info.ts';
-import type { ErrorPhrases } from '../transfer/error-message.ts';
+import { type ErrorPhrases, LOCKED } from '../transfer/error-message.ts';
 import { LONG_CALL_MS, withRetry } from '../transfer/retry.ts';
 import { type AzurePlace, azureContainer } from './azure-client.ts';
-import { PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
+import {
+  metadataOf,
+  ownerIn,
+  PAGE_SIZE,
+  RemoteStore,
+  type Service,
+  type StartedUpload,
+  type Upload,
+} from './remote.ts';
 import type { ReadSecret, Store } from './store.ts';
 
 /** Metadata names are identifiers here: no hyphens. */
-const UID = 'etcd_snapshot_uid';
-const UPLOAD = 'etcd_snapshot_upload';
+const SEPARATOR = '_';
 
 export async function openAzure(place: AzurePlace, secrets: ReadSecret): Promise<Store> {
   return new RemoteStore(azureService(await azureContainer(place, secrets)));
@@ -22,9 +30,8 @@ const azureService = (container: ContainerClient): Service => ({
   async find(key, abortSignal) {
     try {
       const blob = await container.getBlockBlobClient(key).getProperties({ abortSignal });
-      const { [UID]: uid, [UPLOAD]: upload } = blob.metadata ?? {};
-      const version = blob.etag ?? '';
-      return { key, size: blob.contentLength ?? 0, version, ...(uid && { uid }), ...(upload && { upload }) };
+      const owner = ownerIn(blob.metadata, SEPARATOR);
+      return { key, size: blob.contentLength ?? 0, version: blob.etag ?? '', ...owner };
     } catch (error) {
       const { status, code } = errorInfo(error);
       if (status !== 404 || code === 'ContainerNotFound') throw error;
@@ -46,13 +53,16 @@ const azureService = (container: ContainerClient): Service => ({
     const pages = container.listBlobsFlat({ prefix, includeMetadata: true, abortSignal }).byPage(from);
     const page = (await pages.next()).value;
     const objects = (page?.segment.blobItems ?? []).map(({ name, properties, metadata }: BlobItem) => {
-      const uid = metadata?.[UID];
-      return { key: name, size: properties.contentLength ?? 0, ...(uid !== undefined && { uid }) };
+      const { uid, schedule } = ownerIn(metadata, SEPARATOR);
+      return { key: name, size: properties.contentLength ?? 0, ...present({ uid, schedule }) };
     });
     return { objects, next: page?.continuationToken || undefined };
   },
 
-  remove: (key, abortSignal) => container.getBlockBlobClient(key).deleteIfExists({ abortSignal }),
+  async remove(key, abortSignal) {
+    await container.getBlockBlobClient(key).deleteIfExists({ abortSignal });
+    return 'deleted';
+  },
 
   /** Without the query, which may contain a SAS token. */
   uri(key) {
@@ -61,11 +71,11 @@ const azureService = (container: ContainerClient): Service => ({
   },
 });
 
-function azureUpload(blob: BlockBlobClient, { uid, upload, contentType, over }: StartedUpload): Upload {
+function azureUpload(blob: BlockBlobClient, { contentType, over, ...owner }: StartedUpload): Upload {
   let count = 0;
   /** All of one length, as the service requires, and unique to this upload: blocks of a killed upload are not committed. */
   const blockId = (number: number): string =>
-    Buffer.from(`${upload}-${String(number).padStart(6, '0')}`).toString('base64');
+    Buffer.from(`${owner.upload}-${String(number).padStart(6, '0')}`).toString('base64');
   return {
     async send({ bytes, number }, signal) {
       if (bytes.length === 0) return; // an empty object has no block
@@ -81,7 +91,7 @@ function azureUpload(blob: BlockBlobClient, { uid, upload, contentType, over }: 
         blob.commitBlockList(ids, {
           abortSignal,
           conditions: over === undefined ? { ifNoneMatch: '*' } : { ifMatch: over },
-          metadata: { [UID]: uid, [UPLOAD]: upload },
+          metadata: metadataOf(owner, SEPARATOR),
           blobHTTPHeaders: { blobContentType: contentType },
         }),
       );
@@ -103,6 +113,8 @@ function azurePhrases(container: ContainerClient): ErrorPhrases {
     codes: {
       ContainerNotFound: ['BucketNotFound', 'there is no such container: create it, or check the name'],
       ContainerBeingDeleted: ['BucketNotFound', 'the container is being deleted'],
+      BlobImmutableDueToPolicy: LOCKED,
+      LeaseIdMissing: LOCKED,
       BlobNotFound: ['ObjectNotFound', 'there is no such blob'],
       AuthenticationFailed: ['AccessDenied', 'the key or token is not accepted: check it, and that it has not expired'],
       CredentialUnavailableError: noIdentity,

@@ -2,15 +2,13 @@
 import type { Dispatcher } from 'undici';
 import { misconfigured } from '../failure.ts';
 import { Refusal } from '../transfer/error-info.ts';
-import type { ErrorPhrases } from '../transfer/error-message.ts';
+import { type ErrorPhrases, LOCKED } from '../transfer/error-message.ts';
 import type { Part } from '../transfer/multipart.ts';
 import { LONG_CALL_MS, withRetry } from '../transfer/retry.ts';
 import { type GcsClient, type GcsPlace, gcsClient } from './gcs-client.ts';
-import { type Found, PAGE_SIZE, RemoteStore, type Service, shown, type Upload } from './remote.ts';
+import { type Found, metadataOf, ownerIn, PAGE_SIZE, RemoteStore, type Service, shown, type Upload } from './remote.ts';
 import type { ReadSecret, Store } from './store.ts';
 
-const UID = 'etcd-snapshot-uid';
-const UPLOAD = 'etcd-snapshot-upload';
 /** Google's status for "resume incomplete". */
 const RESUME = 308;
 const DONE = [200, 201];
@@ -61,10 +59,10 @@ function gcsService(bucket: string, client: GcsClient): Service {
       return undefined;
     },
 
-    async begin({ key, uid, upload, contentType, signal, over = '0' }) {
+    async begin({ key, contentType, signal, over = '0', ...owner }) {
       const query = { uploadType: 'resumable', name: key, ifGenerationMatch: over };
       const url = client.url(`/upload${objects}`, query);
-      const body = JSON.stringify({ name: key, contentType, metadata: { [UID]: uid, [UPLOAD]: upload } });
+      const body = JSON.stringify({ name: key, contentType, metadata: metadataOf(owner) });
       const headers = { 'content-type': 'application/json', 'x-upload-content-type': contentType };
       const session = await withRetry({ signal }, async (stop) => {
         const answer = await client.call(url, { method: 'POST', headers, body, signal: stop, wanted: DONE });
@@ -93,16 +91,19 @@ function gcsService(bucket: string, client: GcsClient): Service {
     async remove(key, signal) {
       const answer = await client.call(object(key), { method: 'DELETE', signal, wanted: [200, 204, 404] });
       await answer.body.dump();
+      return 'deleted';
     },
 
     uri: (key) => `gs://${bucket}/${key}`,
   };
 }
 
-function described({ name, size, generation, metadata = {} }: Description): Found {
-  const { [UID]: uid, [UPLOAD]: upload } = metadata;
-  return { key: name, size: Number(size), version: String(generation), ...(uid && { uid }), ...(upload && { upload }) };
-}
+const described = ({ name, size, generation, metadata }: Description): Found => ({
+  key: name,
+  size: Number(size),
+  version: String(generation),
+  ...ownerIn(metadata),
+});
 
 function gcsUpload(client: GcsClient, session: URL): Upload {
   /**
@@ -162,6 +163,8 @@ function gcsPhrases(bucket: string, base: URL): ErrorPhrases {
     codes: {
       NoSuchBucket: ['BucketNotFound', 'there is no such bucket: create it, or check the name'],
       NoProgress: ['StoreUnreachable', 'the service accepts no more bytes of the upload: try again later'],
+      retentionPolicyNotMet: LOCKED,
+      objectUnderActiveHold: LOCKED,
       quotaExceeded: ['NoSpace', 'the quota of the project is exceeded: raise it, or remove old snapshots'],
       invalid_grant: [
         'AccessDenied',

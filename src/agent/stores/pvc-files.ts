@@ -1,6 +1,7 @@
 /** Files of a volume in one folder: written completely or not at all, each with an owner. */
 import { createHash, randomUUID } from 'node:crypto';
-import { constants, type FileHandle, link, open, readdir, rename, rm } from 'node:fs/promises';
+import { constants, type FileHandle, link, lstat, open, readdir, rename, rm } from 'node:fs/promises';
+import { present } from '../../lib/present.ts';
 import { cut } from '../transfer/multipart.ts';
 import { NEVER } from '../transfer/retry.ts';
 import { type Folder, refused } from './pvc-path.ts';
@@ -8,6 +9,8 @@ import type { StoredObject } from './store.ts';
 
 export const SIDECAR = '.uid';
 const LONGEST_UID = 256;
+/** An agent writes a sidecar and publishes its file at once: after this, it was killed in between. */
+const ABANDONED_MS = 3_600_000;
 const PARTIAL = '.partial-';
 export const PAGE = 2 ** 20;
 /** A snapshot contains everything that etcd has: readable for the agent's user and group only. */
@@ -25,13 +28,27 @@ export function nameOf(key: string, parts: readonly string[]): string {
   return name;
 }
 
-/** The same prefix for all partial files of one key, however long its name is. */
-const partials = (name: string): string => `${PARTIAL}${createHash('sha256').update(name).digest('hex').slice(0, 16)}-`;
-export const partial = (name: string): string => `${partials(name)}${randomUUID()}`;
+const short = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+/** The same prefix for all partial files of one key, or of one key and writer, however long their names are. */
+const partials = (name: string, uid?: string): string =>
+  `${PARTIAL}${short(name)}-${uid === undefined ? '' : `${short(uid)}-`}`;
+export const partial = (name: string, uid: string): string => `${partials(name, uid)}${randomUUID()}`;
 
-export async function removeLeftovers(folder: Folder, name: string): Promise<void> {
+/** With a uid, only those of that writer: another one may be writing the same key at this moment. */
+export async function removeLeftovers(folder: Folder, name: string, uid?: string): Promise<void> {
   for (const each of await readdir(folder.path('')))
-    if (each.startsWith(partials(name))) await rm(folder.path(each), { force: true });
+    if (each.startsWith(partials(name, uid))) await rm(folder.path(each), { force: true });
+}
+
+/** Partial files in the folder, of any key, that no agent has written to since. */
+export async function removeOldPartials(folder: Folder, before: number): Promise<number> {
+  let removed = 0;
+  for (const each of await readdir(folder.path(''))) {
+    if (!each.startsWith(PARTIAL) || (await lstat(folder.path(each))).mtimeMs >= before) continue;
+    await rm(folder.path(each), { force: true });
+    removed += 1;
+  }
+  return removed;
 }
 
 /** Opens it if it is a regular file: not a symbolic link, a pipe or a folder. */
@@ -50,17 +67,19 @@ export async function describe(folder: Folder, name: string, key: string): Promi
   if (!handle) return undefined;
   const { size } = await handle.stat();
   await handle.close();
-  const uid = await sidecarOf(folder, name);
-  return { key, size, ...(uid !== undefined && { uid }) };
+  return { key, size, ...(await sidecarOf(folder, name)) };
 }
 
+export type Owner = Pick<StoredObject, 'uid' | 'schedule'>;
+
 /** An unreadable sidecar means a foreign file. */
-async function sidecarOf(folder: Folder, name: string): Promise<string | undefined> {
+async function sidecarOf(folder: Folder, name: string): Promise<Owner> {
   const handle = await regular(folder, `${name}${SIDECAR}`, name).catch(() => undefined);
-  if (!handle) return undefined;
+  if (!handle) return {};
   try {
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(LONGEST_UID), 0, LONGEST_UID, 0);
-    return buffer.toString('utf8', 0, bytesRead).trim();
+    const [uid, schedule] = buffer.toString('utf8', 0, bytesRead).trim().split('\n');
+    return present({ uid, schedule });
   } finally {
     await handle.close();
   }
@@ -106,17 +125,34 @@ async function* one(text: string): AsyncGenerator<Uint8Array> {
 /**
  * The sidecar is written before the file: after a crash in between, a file without one would be foreign to its own
  * writer for ever. Its creator alone publishes the file. False: it already exists, from an attempt of ours that was
- * killed.
+ * killed. That of another writer is replaced when it has been without a file for a while: a user deleted the file, or
+ * the agent was killed.
  */
-export async function claim(folder: Folder, name: string, uid: string): Promise<boolean> {
-  const sidecar = partial(name);
-  await write(folder, sidecar, one(uid), NEVER);
+export async function claim(
+  folder: Folder,
+  name: string,
+  { uid, schedule }: { readonly uid: string; readonly schedule?: string | undefined },
+): Promise<boolean> {
+  const sidecar = partial(name, uid);
+  const final = `${name}${SIDECAR}`;
+  await write(folder, sidecar, one(schedule === undefined ? uid : `${uid}\n${schedule}`), NEVER);
   try {
-    await publish(folder, sidecar, `${name}${SIDECAR}`, false);
+    await publish(folder, sidecar, final, false);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || (await sidecarOf(folder, name)) !== uid) throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if ((await sidecarOf(folder, name)).uid !== uid) {
+      if (!(await isAbandoned(folder, final, sidecar))) throw error;
+      await publish(folder, sidecar, final, true);
+      return true;
+    }
     await rm(folder.path(sidecar), { force: true });
     return false;
   }
+}
+
+/** Both times are of the same file system: no clock of a node is involved. */
+async function isAbandoned(folder: Folder, sidecar: string, fresh: string): Promise<boolean> {
+  const [old, now] = [await lstat(folder.path(sidecar)), await lstat(folder.path(fresh))];
+  return now.mtimeMs - old.mtimeMs > ABANDONED_MS;
 }

@@ -13,12 +13,13 @@ import {
   publish,
   regular,
   removeLeftovers,
+  removeOldPartials,
   SIDECAR,
   write,
 } from './pvc-files.ts';
 import { Folder, inFolder, refused, segments } from './pvc-path.ts';
 import { exists } from './remote.ts';
-import type { Download, PutOptions, Store, StoredObject } from './store.ts';
+import type { Deletion, Download, PutOptions, Store, StoredObject } from './store.ts';
 
 /** Another process published the same file, or removed ours as leftovers of a killed agent. */
 const TAKEN = new Set(['EEXIST', 'ENOENT']);
@@ -107,20 +108,21 @@ class VolumeStore implements Store {
     name: string,
     key: string,
     body: AsyncIterable<Uint8Array>,
-    { uid, replace, signal }: PutOptions,
+    { uid, schedule, replace, signal }: PutOptions,
   ): Promise<void> {
     const there = await describe(folder, name, key);
     if (there && !(replace && there.uid === uid)) throw exists(this.uri(key), there.uid === uid);
-    await removeLeftovers(folder, name);
-    const file = partial(name);
+    await removeLeftovers(folder, name, uid);
+    const file = partial(name, uid);
     let claimed = false;
     try {
       await write(folder, file, body, signal);
-      if (!there) claimed = await claim(folder, name, uid);
+      if (!there) claimed = await claim(folder, name, { uid, schedule });
       await publish(folder, file, name, there !== undefined);
       await folder.sync();
+      await removeLeftovers(folder, name); // no other upload of this key can succeed any more
     } catch (error) {
-      await removeLeftovers(folder, name).catch(() => undefined);
+      await removeLeftovers(folder, name, uid).catch(() => undefined);
       if (claimed) await rm(folder.path(`${name}${SIDECAR}`), { force: true }).catch(() => undefined);
       const { code = '' } = error as NodeJS.ErrnoException;
       throw TAKEN.has(code) ? exists(this.uri(key), false) : error;
@@ -185,12 +187,17 @@ class VolumeStore implements Store {
     }
   }
 
-  async delete(key: string): Promise<void> {
+  async removeUnfinished(prefix: string, before: number): Promise<number> {
+    return this.#at(`${prefix}x`, 0, (folder) => removeOldPartials(folder, before));
+  }
+
+  async delete(key: string): Promise<Deletion> {
     await this.#at(key, undefined, async (folder, name) => {
       // The file first: a sidecar alone is ignored, a file alone would be foreign.
       for (const each of [name, `${name}${SIDECAR}`]) await rm(folder.path(each), { force: true });
       await folder.sync();
     });
+    return 'deleted';
   }
 
   uri(key: string): string {

@@ -1,14 +1,20 @@
 /** A store that is a cloud service: the part that all of them share. A Service implements the calls of one. */
 import { randomUUID } from 'node:crypto';
+import { present } from '../../lib/present.ts';
 import { AgentFailure } from '../failure.ts';
 import { type ErrorPhrases, errorMessage } from '../transfer/error-message.ts';
-import { atOnce, type Part, partBytes, sendParts } from '../transfer/multipart.ts';
+import { atOnce, BodyFailure, type Part, partBytes, sendParts } from '../transfer/multipart.ts';
 import { opened, wholeBody } from '../transfer/resumable-download.ts';
 import { NEVER, withRetry } from '../transfer/retry.ts';
-import type { Download, PutOptions, Store, StoredObject } from './store.ts';
+import type { Deletion, Download, PutOptions, Store, StoredObject } from './store.ts';
 
 /** Of a listing. */
 export const PAGE_SIZE = 200;
+/**
+ * A hostile or broken service lists for ever: the agent would run until it has no memory, or its deadline has passed.
+ * Retention keeps at most 100,000 snapshots by number, and each is two objects.
+ */
+export const MAX_LISTED = 250_000;
 
 export interface Found extends StoredObject {
   /** Changes whenever the object does: an etag, or a generation. */
@@ -20,6 +26,7 @@ export interface Found extends StoredObject {
 export interface StartedUpload {
   readonly key: string;
   readonly uid: string;
+  readonly schedule?: string | undefined;
   readonly upload: string;
   readonly contentType: string;
   /** The version to replace; absent: the object must not exist. */
@@ -31,6 +38,11 @@ export interface StartedUpload {
 export interface Upload {
   send(piece: Part, signal: AbortSignal): Promise<void>;
   commit(signal: AbortSignal): Promise<void>;
+  /**
+   * Once the object is visible, no other upload of its key can succeed: aborts those that the service lists. Not
+   * earlier: one of them may be the upload of another cluster, which would lose its snapshot to ours that then fails.
+   */
+  abortOthers?(signal: AbortSignal): Promise<void>;
   cancel(signal: AbortSignal): Promise<void>;
 }
 
@@ -48,14 +60,15 @@ export interface Service {
   readonly width: number;
   /** One attempt. */
   find(key: string, signal: AbortSignal): Promise<Found | undefined>;
-  /** Aborts what a killed agent left of the same key, as far as the service lists it. */
   begin(started: StartedUpload): Promise<Upload>;
   /** From this byte on, of exactly this version. One attempt. */
   read(found: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   /** One attempt. `from`: where the previous page ended. */
   list(prefix: string, from: string | undefined, signal: AbortSignal): Promise<Page>;
   /** One attempt. Succeeds when the object does not exist. */
-  remove(key: string, signal: AbortSignal): Promise<unknown>;
+  remove(key: string, signal: AbortSignal): Promise<Deletion>;
+  /** Absent where the service itself expires unfinished uploads. */
+  removeUnfinished?(prefix: string, before: number): Promise<number>;
   uri(key: string): string;
 }
 
@@ -88,8 +101,8 @@ export class RemoteStore implements Store {
     return withRetry({ signal }, (stop) => this.#service.find(key, stop));
   }
 
-  async #remove(key: string, signal: AbortSignal): Promise<void> {
-    await withRetry({ signal }, (stop) => this.#service.remove(key, stop));
+  #remove(key: string, signal: AbortSignal): Promise<Deletion> {
+    return withRetry({ signal }, (stop) => this.#service.remove(key, stop));
   }
 
   put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<void> {
@@ -97,10 +110,11 @@ export class RemoteStore implements Store {
   }
 
   async #put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<void> {
-    const { uid, signal, contentType = 'application/octet-stream' } = options;
-    const there = await this.#find(key, signal);
-    if (there && !(options.replace && there.uid === uid)) throw exists(this.uri(key), there.uid === uid);
-    const started = { key, uid, upload: randomUUID(), contentType, signal, ...(there && { over: there.version }) };
+    const { uid, schedule, signal, contentType = 'application/octet-stream' } = options;
+    const before = await this.#find(key, signal);
+    if (before && !(options.replace && before.uid === uid)) throw exists(this.uri(key), before.uid === uid);
+    const over = before && { over: before.version };
+    const started: StartedUpload = { key, uid, schedule, upload: randomUUID(), contentType, signal, ...over };
     const upload = await this.#service.begin(started);
     let sent = 0;
     try {
@@ -111,9 +125,13 @@ export class RemoteStore implements Store {
       });
       await upload.commit(signal);
     } catch (error) {
-      if (!(await this.#existsNevertheless(started, upload))) throw error;
+      const there = await this.#foundAfterFailure(started, upload);
+      const isOther = there !== undefined && there.upload !== started.upload && there.version !== started.over;
+      if (isOther && !(error instanceof BodyFailure) && !signal.aborted) throw exists(this.uri(key), there.uid === uid);
+      if (there?.upload !== started.upload) throw error;
     }
     await this.#requireWhole(started, sent);
+    await upload.abortOthers?.(signal);
   }
 
   /** A service that lost a part, or took one twice, stored a damaged object, which must not be found later. */
@@ -129,16 +147,15 @@ export class RemoteStore implements Store {
 
   /**
    * The response to the last call may have been lost, and its retry refused because our object exists: that is a
-   * success. Otherwise, or after an abort, nothing is left behind.
+   * success. Otherwise, or after an abort, nothing of ours is left behind, and there may be the object of another agent.
    */
-  async #existsNevertheless({ key, upload: id, signal }: StartedUpload, upload: Upload): Promise<boolean> {
+  async #foundAfterFailure({ key, upload: id, signal }: StartedUpload, upload: Upload): Promise<Found | undefined> {
     const limited = AbortSignal.timeout(CLEAN_UP_MS);
     await upload.cancel(limited).catch(() => undefined);
     const found = await this.#find(key, limited).catch(() => undefined);
-    if (found?.upload !== id) return false;
-    if (!signal.aborted) return true;
+    if (found?.upload !== id || !signal.aborted) return found;
     await this.#remove(key, limited).catch(() => undefined);
-    return false;
+    return undefined;
   }
 
   get(key: string, signal: AbortSignal): Promise<Download> {
@@ -165,16 +182,27 @@ export class RemoteStore implements Store {
   }
 
   async *list(prefix: string): AsyncGenerator<StoredObject> {
-    for (let from: string | undefined; ; ) {
+    let [from, listed]: [string | undefined, number] = [undefined, 0];
+    do {
       const page = await this.#explained(prefix, () => withRetry({}, (stop) => this.#service.list(prefix, from, stop)));
+      listed += page.objects.length;
+      if (listed > MAX_LISTED || (page.next !== undefined && page.next === from)) throw this.#endless(prefix, listed);
       yield* page.objects;
-      if (page.next === undefined) return;
       from = page.next;
-    }
+    } while (from !== undefined);
   }
 
-  delete(key: string): Promise<void> {
+  #endless(prefix: string, listed: number): AgentFailure {
+    const message = `the listing of ${this.uri(prefix)} does not end after ${listed} objects: check the service, or use a key prefix of its own for each cluster`;
+    return new AgentFailure('Misconfigured', message);
+  }
+
+  delete(key: string): Promise<Deletion> {
     return this.#explained(key, () => this.#remove(key, NEVER));
+  }
+
+  removeUnfinished(prefix: string, before: number): Promise<number> {
+    return this.#explained(prefix, async () => (await this.#service.removeUnfinished?.(prefix, before)) ?? 0);
   }
 
   uri(key: string): string {
@@ -182,7 +210,30 @@ export class RemoteStore implements Store {
   }
 }
 
-export const shown = ({ key, size, uid }: Found): StoredObject => ({ key, size, ...(uid !== undefined && { uid }) });
+export const shown = ({ key, size, uid, schedule }: Found): StoredObject => ({
+  key,
+  size,
+  ...present({ uid, schedule }),
+});
+
+type Metadata = Readonly<Record<string, string>>;
+/** Whose an object is, in its metadata. Where their names must be identifiers, `separator` is an underscore. */
+const metadataName = (what: 'uid' | 'schedule' | 'upload', separator: string): string =>
+  ['etcd', 'snapshot', what].join(separator);
+
+export const metadataOf = (
+  { uid, schedule, upload }: Pick<StartedUpload, 'uid' | 'schedule' | 'upload'>,
+  separator = '-',
+): Record<string, string> => ({
+  [metadataName('uid', separator)]: uid,
+  [metadataName('upload', separator)]: upload,
+  ...(schedule !== undefined && { [metadataName('schedule', separator)]: schedule }),
+});
+
+export function ownerIn(metadata: Metadata = {}, separator = '-'): Pick<Found, 'uid' | 'schedule' | 'upload'> {
+  const read = (what: 'uid' | 'schedule' | 'upload') => metadata[metadataName(what, separator)] || undefined;
+  return present({ uid: read('uid'), schedule: read('schedule'), upload: read('upload') });
+}
 
 export function exists(uri: string, own: boolean): AgentFailure {
   return new AgentFailure(

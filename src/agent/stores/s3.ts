@@ -10,19 +10,25 @@ import {
   HeadObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
+  type MultipartUpload,
   PutObjectCommand,
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { errorInfo } from '../transfer/error-info.ts';
-import type { ErrorPhrases } from '../transfer/error-message.ts';
-import { LONG_CALL_MS, withRetry } from '../transfer/retry.ts';
-import { PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
+import { type ErrorPhrases, LOCKED } from '../transfer/error-message.ts';
+import { LONG_CALL_MS, NEVER, withRetry } from '../transfer/retry.ts';
+import {
+  metadataOf,
+  ownerIn,
+  PAGE_SIZE,
+  RemoteStore,
+  type Service,
+  type StartedUpload,
+  type Upload,
+} from './remote.ts';
 import { type S3Place, s3Config } from './s3-client.ts';
 import type { ReadSecret, Store } from './store.ts';
-
-const UID = 'etcd-snapshot-uid';
-const UPLOAD = 'etcd-snapshot-upload';
 
 export async function openS3(place: S3Place, secrets: ReadSecret): Promise<Store> {
   return new RemoteStore(s3Service(place, new S3Client(await s3Config(place, secrets))));
@@ -42,9 +48,7 @@ function s3Service(place: S3Place, client: S3Client): Service {
     async find(key, abortSignal) {
       try {
         const head = await client.send(new HeadObjectCommand({ Bucket, Key: key }), { abortSignal });
-        const { [UID]: uid, [UPLOAD]: upload } = head.Metadata ?? {};
-        const version = head.ETag ?? '';
-        return { key, size: head.ContentLength ?? 0, version, ...(uid && { uid }), ...(upload && { upload }) };
+        return { key, size: head.ContentLength ?? 0, version: head.ETag ?? '', ...ownerIn(head.Metadata) };
       } catch (error) {
         if (errorInfo(error).status !== 404) throw error;
         // A response to HEAD has no body, so it does not tell a missing bucket from a missing object.
@@ -53,12 +57,7 @@ function s3Service(place: S3Place, client: S3Client): Service {
       }
     },
 
-    async begin(started) {
-      const at = { Bucket, Key: started.key };
-      for (const UploadId of await uploadsOf(client, at, started.signal))
-        await abortUpload(client, { ...at, UploadId }, started.signal);
-      return s3Upload(client, place, started);
-    },
+    begin: async (started) => s3Upload(client, place, started),
 
     async read({ key, version }, from, abortSignal) {
       const part = { Bucket, Key: key, IfMatch: version, ...(from > 0 && { Range: `bytes=${from}-` }) };
@@ -75,7 +74,20 @@ function s3Service(place: S3Place, client: S3Client): Service {
       return { objects, next: page.IsTruncated ? page.NextContinuationToken : undefined };
     },
 
-    remove: (key, abortSignal) => client.send(new DeleteObjectCommand({ Bucket, Key: key }), { abortSignal }),
+    /** In a bucket with versions, a deletion only adds a marker. */
+    async remove(key, abortSignal) {
+      const command = new DeleteObjectCommand({ Bucket, Key: key });
+      const { DeleteMarker } = await client.send(command, { abortSignal }).catch(locked);
+      return DeleteMarker === true ? 'hidden' : 'deleted';
+    },
+
+    async removeUnfinished(prefix, before) {
+      const old = (await uploadsBelow(client, { Bucket, Prefix: prefix }, NEVER)).filter(
+        ({ Initiated }) => Initiated !== undefined && Initiated.getTime() < before,
+      );
+      for (const { Key = '', UploadId = '' } of old) await abortUpload(client, { Bucket, Key, UploadId }, NEVER);
+      return old.length;
+    },
 
     uri: (key) => `s3://${Bucket}/${key}`,
   };
@@ -86,7 +98,7 @@ function s3Upload(client: S3Client, { bucket, serverSideEncryption }: S3Place, s
   const at = { Bucket: bucket, Key: started.key };
   const object = {
     ...at,
-    Metadata: { [UID]: started.uid, [UPLOAD]: started.upload },
+    Metadata: metadataOf(started),
     ContentType: started.contentType,
     ...(serverSideEncryption && {
       ServerSideEncryption: serverSideEncryption.algorithm,
@@ -127,6 +139,11 @@ function s3Upload(client: S3Client, { bucket, serverSideEncryption }: S3Place, s
       );
     },
 
+    async abortOthers(signal) {
+      for (const UploadId of await uploadsOf(client, at, signal))
+        await abortUpload(client, { ...at, UploadId }, signal);
+    },
+
     /** A part in flight can bring an aborted upload back: it is aborted until it is no longer listed. */
     async cancel(signal) {
       const UploadId = await id?.catch(() => undefined);
@@ -161,14 +178,23 @@ const PAUSES_MS = [100, 300, 1_000, 3_000];
  * Parts of an unfinished upload are billed and invisible. Where uploads cannot be listed, the snapshot continues
  * without.
  */
-async function uploadsOf(client: S3Client, { Bucket, Key }: At, signal: AbortSignal): Promise<readonly string[]> {
+async function uploadsBelow(
+  client: S3Client,
+  below: { readonly Bucket: string; readonly Prefix: string },
+  signal: AbortSignal,
+): Promise<readonly MultipartUpload[]> {
   const listed = await withRetry({ signal }, (abortSignal) =>
-    client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: Key }), { abortSignal }),
+    client.send(new ListMultipartUploadsCommand(below), { abortSignal }),
   ).catch((error: unknown) => {
     if (signal.aborted || errorInfo(error).code === 'NoSuchBucket') throw error;
     return undefined;
   });
-  return (listed?.Uploads ?? []).flatMap((one) => (one.Key === Key && one.UploadId ? [one.UploadId] : []));
+  return listed?.Uploads ?? [];
+}
+
+async function uploadsOf(client: S3Client, { Bucket, Key }: At, signal: AbortSignal): Promise<readonly string[]> {
+  const below = await uploadsBelow(client, { Bucket, Prefix: Key }, signal);
+  return below.flatMap((one) => (one.Key === Key && one.UploadId ? [one.UploadId] : []));
 }
 
 async function abortUpload(
@@ -187,6 +213,14 @@ function missing(error: unknown): void {
     throw Object.assign(new Error('no bucket', { cause: error }), { code: 'NoSuchBucket' });
 }
 
+/** Services word their refusal of a locked object differently, and none has a code of its own for it. */
+function locked(error: unknown): never {
+  const { message } = error as Error;
+  if (/\bWORM\b|object[ -]?lock|legal hold/i.test(message))
+    throw Object.assign(new Error('locked', { cause: error }), { code: 'ObjectLocked' });
+  throw error;
+}
+
 function s3Phrases({ bucket, endpoint, region }: S3Place): ErrorPhrases {
   return {
     place: `the bucket "${bucket}" at ${endpoint}`,
@@ -195,7 +229,11 @@ function s3Phrases({ bucket, endpoint, region }: S3Place): ErrorPhrases {
     codes: {
       NoSuchBucket: ['BucketNotFound', 'there is no such bucket: create it, or check the endpoint and the name'],
       NoSuchKey: ['ObjectNotFound', 'there is no such object'],
-      NoSuchUpload: ['ObjectExists', 'another agent writes the same object and aborted this upload'],
+      NoSuchUpload: [
+        'StoreUnreachable',
+        'the service no longer has this upload: another process or a lifecycle rule of the bucket aborted it',
+      ],
+      ObjectLocked: LOCKED,
       InvalidBucketName: ['Misconfigured', 'the bucket name is not valid: check it'],
       InvalidAccessKeyId: ['AccessDenied', 'the access key is unknown: check AWS_ACCESS_KEY_ID'],
       SignatureDoesNotMatch: ['AccessDenied', 'the signature does not match: check AWS_SECRET_ACCESS_KEY'],

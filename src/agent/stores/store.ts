@@ -7,11 +7,15 @@ export interface StoredObject {
   readonly size: number;
   /** uid of the snapshot that it belongs to. A listing does not always contain it. */
   readonly uid?: string;
+  /** uid of the schedule that the snapshot was taken for. Earlier agents did not store it. */
+  readonly schedule?: string;
 }
 
 export interface PutOptions {
   /** Stored with the object: only the same uid may replace it later. */
   readonly uid: string;
+  /** Stored with the object: the retention of another schedule never deletes it. */
+  readonly schedule?: string | undefined;
   /** Replaces an object with the same uid; one with another, or none, is never replaced. */
   readonly replace: boolean;
   readonly signal: AbortSignal;
@@ -25,6 +29,8 @@ export interface Download {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+export type Deletion = 'deleted' | 'hidden';
+
 /** Keys are complete. Every failure is an AgentFailure, except for a failure of the body, which is passed on. */
 export interface Store {
   /** `undefined`: it does not exist. */
@@ -36,8 +42,13 @@ export interface Store {
   get(key: string, signal: AbortSignal): Promise<Download>;
   /** All keys with this prefix, sorted. */
   list(prefix: string): AsyncIterable<StoredObject>;
-  /** Succeeds when the object does not exist. */
-  delete(key: string): Promise<void>;
+  /** Succeeds when the object does not exist. `hidden`: the store keeps the bytes, as a version of a deleted object. */
+  delete(key: string): Promise<Deletion>;
+  /**
+   * Removes what killed agents left of uploads to keys with this prefix, and have not touched since `before`
+   * (milliseconds since 1970). Returns how many. Services that expire unfinished uploads themselves have none.
+   */
+  removeUnfinished(prefix: string, before: number): Promise<number>;
   /** For messages. */
   uri(key: string): string;
 }

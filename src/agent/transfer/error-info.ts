@@ -83,12 +83,13 @@ export function errorInfo(error: unknown): ErrorInfo {
 
 const AGAIN = new Set([408, 425, 429, 500, 502, 503, 504]);
 
+/** The last is S3's 409 for a conditional write beside another write of the key; its 412 means that the key exists. */
+const PASSING_CODES = new Set(['RequestTimeout', 'SlowDown', 'ConditionalRequestConflict']);
+
 /** Whether a retry may succeed. */
 export const isPassing = ({ status, network, tls, code }: ErrorInfo): boolean =>
   tls === undefined &&
-  (status === undefined
-    ? network !== undefined
-    : AGAIN.has(status) || code === 'RequestTimeout' || code === 'SlowDown');
+  (status === undefined ? network !== undefined : AGAIN.has(status) || PASSING_CODES.has(code ?? ''));
 
 /** For a message: nothing else of the error is reported. */
 export const errorInfoText = ({ status, code, network, tls }: ErrorInfo): string =>

@@ -27,6 +27,7 @@ const table: readonly (readonly [string, unknown, reason: string, passing: boole
   ['no authentication', new Refusal(401, 'authError'), 'AccessDenied', false],
   ['an object that was created meanwhile', azure(409, 'BlobAlreadyExists'), 'ObjectExists', false],
   ['a condition that does not hold', azure(412, 'ConditionNotMet'), 'ObjectExists', false],
+  ['a conditional write beside another write', aws(409, 'ConditionalRequestConflict'), 'StoreUnreachable', true],
   ['a full service', aws(507, 'InsufficientStorage'), 'NoSpace', false],
   ['a redirect', aws(301, 'PermanentRedirect'), 'Misconfigured', false],
   ['a bad request', aws(400, 'InvalidArgument'), 'Misconfigured', false],

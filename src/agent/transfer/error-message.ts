@@ -17,6 +17,12 @@ export interface ErrorPhrases {
   readonly codes: Readonly<Record<string, readonly [reason: FailureReason, sentence: string]>>;
 }
 
+/** For each code with which a service refuses to delete what it has to keep. */
+export const LOCKED = [
+  'ObjectLocked',
+  'the store keeps it until its retention or legal hold ends: it is deleted after that',
+] as const satisfies readonly [FailureReason, string];
+
 /** A failure of put's body is the body's own error. */
 export function errorMessage(error: unknown, phrases: ErrorPhrases, key: string): unknown {
   if (error instanceof AgentFailure) return error;
@@ -37,7 +43,7 @@ function meaning(found: ErrorInfo, { codes, permissions }: ErrorPhrases): readon
   if (status === 401 || status === 403)
     return ['AccessDenied', `access is denied ${detail}: check the credentials; ${permissions}`];
   if (status === 404) return ['ObjectNotFound', `the object does not exist ${detail}`];
-  if (status === 409 || status === 412)
+  if (!isPassing(found) && (status === 409 || status === 412))
     return ['ObjectExists', `another process wrote it meanwhile ${detail}; it was not overwritten`];
   if (status === 413 || status === 507)
     return ['NoSpace', `no space left ${detail}: enlarge the store, or remove old snapshots`];

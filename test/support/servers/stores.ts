@@ -94,13 +94,17 @@ const answers = async (url: string): Promise<boolean> => {
 export interface S3Options {
   /** The server serves a certificate of a CA that only the place names. */
   readonly tls?: boolean;
+  /** Buckets can keep versions. */
+  readonly versions?: boolean;
 }
 
-export async function startS3({ tls = false }: S3Options = {}): Promise<TestPlace> {
+export async function startS3({ tls = false, versions = false }: S3Options = {}): Promise<TestPlace> {
   const { versitygw } = await build(['versitygw']);
   const folder = temporary('s3');
   const [data, port] = [join(folder, 'data'), await freePort()];
   mkdirSync(data);
+  const versioning = versions ? ['--versioning-dir', join(folder, 'versions')] : [];
+  if (versions) mkdirSync(join(folder, 'versions'));
   const [access, secret] = ['tester', randomBytes(16).toString('hex')];
   const ca = tls ? await createCA() : undefined;
   if (ca) {
@@ -121,7 +125,7 @@ export async function startS3({ tls = false }: S3Options = {}): Promise<TestPlac
   const service = await serve({
     name: 'versitygw',
     command: join(versitygw, 'versitygw'),
-    args: ['--port', `127.0.0.1:${port}`, ...certificate, '--keep-alive', '--quiet', 'posix', data],
+    args: ['--port', `127.0.0.1:${port}`, ...certificate, '--keep-alive', '--quiet', 'posix', ...versioning, data],
     env: { ROOT_ACCESS_KEY: access, ROOT_SECRET_KEY: secret },
     folder,
     ready: async () => {
