@@ -111,10 +111,14 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
   stored: optionalObject('The result of the last retention run.', {
     kept: Type.Integer({ format: 'int64' }),
     removed: Type.Integer({ format: 'int64' }),
+    locked: optionalInt64(
+      'Number of snapshots that were to be removed, and that the store keeps because of a lock, a retention policy or a legal hold of its own.',
+    ),
+    hidden: optionalInt64('Number of removed snapshots whose bytes the bucket keeps as older versions.'),
     time: Type.String({ format: 'date-time' }),
     for: Type.String({ description: 'The EtcdSnapshot after which retention ran.' }),
     policy: optionalText(
-      'A hash of spec.retention and spec.destination: retention runs again when one of them changes.',
+      'A hash of spec.retention, spec.destination and spec.layout: retention runs again when one of them changes.',
     ),
   }),
   lastDrill: optionalObject('The result of the last restore drill.', {

@@ -131,6 +131,10 @@ export const SnapshotLocationSchema = Type.Object({ s3, gcs, azure, pvc }, cel(.
 
 /** How a snapshot is stored. */
 export const storedAs = {
+  layout: optionalEnum(
+    'Where objects are below the key prefix or subPath of the destination. ByCluster: in the folder <namespace>/<cluster>, so that several clusters and namespaces can share a bucket. Absent: Flat, without a folder; snapshots of the same name then compete for one object.',
+    ['Flat', 'ByCluster'],
+  ),
   compression: optionalEnum('Absent: None, the format of etcdctl snapshot save.', ['None', 'Zstd']),
   encryption: optionalObject(
     'Client-side encryption: the agent encrypts the snapshot with AES-256-GCM before the upload.',

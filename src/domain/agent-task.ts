@@ -95,6 +95,8 @@ export interface SnapshotTask extends StoredForm {
   readonly to: Place;
   /** The key prefix: empty, or a path without a trailing slash. */
   readonly prefix: string;
+  /** Below the prefix, as spec.layout asks for; absent: none. */
+  readonly folder?: string;
   readonly deadlineSeconds: number;
 }
 
@@ -135,6 +137,8 @@ export interface PruneTask {
   readonly retention: Retention;
   /** The newest snapshot that a drill restored: kept whatever the retention is. The uid is not always known. */
   readonly restored?: { readonly name: string; readonly uid?: string };
+  /** The newest stored snapshots as the operator has recorded them: a later or different manifest may be forged. */
+  readonly recorded?: readonly { readonly name: string; readonly uid?: string; readonly sha256: string }[];
   /** Milliseconds since 1970, by the operator's clock. */
   readonly now: number;
 }
@@ -186,6 +190,21 @@ export function keyOf({ s3, gcs, azure, pvc }: SnapshotLocation): string {
   while (key[end - 1] === '/') end--;
   return key.slice(0, end);
 }
+
+/** The folder that spec.layout asks for, below the key of the destination; empty: none. */
+export const layoutFolder = (
+  { layout, clusterRef }: Pick<EtcdSnapshotSpec, 'layout' | 'clusterRef'>,
+  namespace: string,
+): string => (layout === 'ByCluster' ? `${namespace}/${clusterRef.name}` : '');
+
+/** Of a path; parts may be empty. */
+export const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== '').join('/');
+
+/** The object of an EtcdSnapshot. */
+export const objectKeyOf = (
+  spec: EtcdSnapshotSpec,
+  { namespace, name }: Readonly<Record<'namespace' | 'name', string>>,
+) => objectKey(joined(keyOf(spec.destination), layoutFolder(spec, namespace)), name, storedFormOf(spec));
 
 export const storedFormOf = ({ compression, encryption }: EtcdSnapshotSpec): StoredForm => ({
   compression: compression === 'Zstd' ? 'zstd' : 'none',

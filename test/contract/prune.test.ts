@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { openStore, type Store } from '../../src/agent/stores/store.ts';
 import { reader, startAzure, startGcs, startS3, type TestPlace } from '../support/servers/stores.ts';
 import { pruneSuite } from '../support/suites/prune.ts';
+import { putByOthers } from './stores-world.ts';
 
 describe.each([
   ['S3', startS3],
@@ -17,5 +18,5 @@ describe.each([
   }, 300_000);
   afterAll(() => world?.close());
 
-  pruneSuite(() => Promise.resolve(store));
+  pruneSuite(async () => ({ store, putByOthers: (key, content) => putByOthers(world, key, content) }));
 });

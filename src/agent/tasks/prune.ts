@@ -1,20 +1,19 @@
 /**
  * Removes stored snapshots of one schedule that its retention does not keep. Only manifests identify them: an object
- * without one, or with one of another cluster or schedule, is not touched.
+ * with a manifest of another cluster or schedule is not touched, and one without only if it says itself that it is an
+ * unfinished one of this schedule.
  */
 import type { Success } from '../../domain/agent-result.ts';
 import { MANIFEST, type PruneTask } from '../../domain/agent-task.ts';
 import { parseDuration } from '../../lib/duration.ts';
-import { type RetentionPolicy, retain, type Stored } from '../../lib/retention.ts';
+import { type RetentionPolicy, retain } from '../../lib/retention.ts';
 import { AgentFailure, misconfigured } from '../failure.ts';
-import { baseName, type Manifest, readManifest } from '../format/manifest.ts';
-import { openStore, type Store } from '../stores/store.ts';
+import { type Deletion, openStore, type Store } from '../stores/store.ts';
+import { inParallel } from './in-parallel.ts';
+import { historyOf, listedPrefix, type Reading, type Snapshot, UNFINISHED_MS, WIDTH } from './stored-history.ts';
 
-interface Snapshot extends Stored {
-  readonly manifest: Manifest;
-}
-
-type Pruned = Pick<Extract<Success, { readonly task: 'prune' }>, 'kept' | 'removed'>;
+type Pruned = Omit<Extract<Success, { readonly task: 'prune' }>, 'ok' | 'task'>;
+type Removal = Deletion | 'locked' | 'foreign';
 
 /** The agent's task. */
 export async function runPrune(task: PruneTask, signal: AbortSignal): Promise<Success> {
@@ -28,16 +27,21 @@ export async function prune(
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<Pruned> {
+  const reading = { store, task, say, signal };
   const policy = policyOf(task.retention);
-  const history = await historyOf(store, task, say, signal);
-  const { keep, remove } = retain(history, policy, task.now);
+  const { snapshots, withoutObject, withoutManifest } = await historyOf(reading);
+  const { keep, remove } = retain(snapshots, policy, task.now);
   for (const { entry, because } of keep) say(`kept: ${store.uri(entry.key)} (${because.join(', ')})`);
-  let removed = 0;
-  for (const entry of remove) {
-    signal.throwIfAborted();
-    if (await removeOne(store, entry, say)) removed += 1;
-  }
-  return { kept: keep.length + (remove.length - removed), removed };
+  const removals = await inParallel(remove, WIDTH, (entry) => removeSnapshot(reading, entry));
+  await removeLeftovers(reading, withoutObject, withoutManifest);
+  const count = (...of: readonly Removal[]): number => removals.filter((each) => of.includes(each)).length;
+  const [removed, locked, hidden] = [count('deleted', 'hidden'), count('locked'), count('hidden')];
+  return {
+    kept: keep.length + (remove.length - removed),
+    removed,
+    ...(locked > 0 && { locked }),
+    ...(hidden > 0 && { hidden }),
+  };
 }
 
 function policyOf({ maxAge, ...counts }: PruneTask['retention']): RetentionPolicy {
@@ -47,72 +51,49 @@ function policyOf({ maxAge, ...counts }: PruneTask['retention']): RetentionPolic
   return { ...counts, maxAge: age };
 }
 
-/** All snapshots of this schedule. They are named after it, so others are not even listed. */
-async function historyOf(
-  store: Store,
-  { prefix, cluster, schedule, restored }: PruneTask,
-  say: (line: string) => void,
-  signal: AbortSignal,
-): Promise<readonly Snapshot[]> {
-  const folder = prefix === '' ? '' : `${prefix}/`;
-  const sizes = new Map<string, number>();
-  for await (const { key, size } of store.list(`${folder}${schedule.name}-`)) sizes.set(key, size);
-  const found: Snapshot[] = [];
-  for (const manifestKey of sizes.keys()) {
-    signal.throwIfAborted();
-    const key = manifestKey.slice(0, -MANIFEST.length);
-    if (!manifestKey.endsWith(MANIFEST) || key !== `${folder}${baseName(key)}`) continue;
-    const manifest = await manifestOf(store, key, say, signal);
-    if (manifest?.cluster.uid !== cluster.uid || manifest.schedule?.uid !== schedule.uid) continue;
-    // A listing may be stale: the object itself is read before it counts as deleted.
-    const size = sizes.get(key) ?? (await store.head(key))?.size;
-    if (size === undefined) {
-      say(`removed: the manifest of ${store.uri(key)}, which no longer exists`);
-      await store.delete(manifestKey);
-      continue;
-    }
-    const takenAt = Date.parse(manifest.takenAt);
-    const good = size === manifest.object.sizeBytes;
-    if (!good) say(`damaged: ${store.uri(key)} has ${size} bytes, and ${manifest.object.sizeBytes} were stored`);
-    const { name, uid } = manifest.snapshot;
-    const restorable = restored !== undefined && (restored.name === name || restored.uid === uid);
-    found.push({
-      key,
-      takenAt: Number.isNaN(takenAt) ? Number.POSITIVE_INFINITY : takenAt,
-      good,
-      restorable,
-      manifest,
-    });
-  }
-  return found;
-}
-
-async function manifestOf(
-  store: Store,
-  key: string,
-  say: (line: string) => void,
-  signal: AbortSignal,
-): Promise<Manifest | undefined> {
-  try {
-    return await readManifest(store, key, signal);
-  } catch (error) {
-    if (!(error instanceof AgentFailure) || !['ManifestDamaged', 'ObjectNotFound'].includes(error.reason)) throw error;
-    say(`left alone: ${error.message}`);
-    return undefined;
-  }
-}
-
 /**
- * The object first: one without a manifest would never be found again. Not when it belongs to another snapshot by now.
+ * The object first: one without a manifest would never be found again. Not when the object does not say itself that it
+ * belongs to this snapshot: a forged manifest beside a foreign object would have it deleted.
  */
-async function removeOne(store: Store, { key, manifest }: Snapshot, say: (line: string) => void): Promise<boolean> {
+async function removeSnapshot({ store, task, say, signal }: Reading, { key, manifest }: Snapshot): Promise<Removal> {
+  signal.throwIfAborted();
   const there = await store.head(key);
-  if (there && there.uid !== undefined && there.uid !== manifest.snapshot.uid) {
+  const isOurs = there?.uid === manifest.snapshot.uid && (there.schedule ?? task.schedule.uid) === task.schedule.uid;
+  if (there && !isOurs) {
     say(`left alone: ${store.uri(key)} is not the snapshot that its manifest describes`);
-    return false;
+    return 'foreign';
   }
-  await store.delete(key);
-  await store.delete(`${key}${MANIFEST}`);
-  say(`removed: ${store.uri(key)}`);
-  return true;
+  const removal = await removeObject(store, key, say);
+  if (removal !== 'locked') await store.delete(`${key}${MANIFEST}`);
+  return removal;
+}
+
+/** One locked object must not keep all younger ones. */
+async function removeObject(store: Store, key: string, say: (line: string) => void): Promise<Removal> {
+  try {
+    const removal = await store.delete(key);
+    say(`removed: ${store.uri(key)}${removal === 'hidden' ? ', and the bucket keeps it as an older version' : ''}`);
+    return removal;
+  } catch (error) {
+    if (!(error instanceof AgentFailure) || error.reason !== 'ObjectLocked') throw error;
+    say(`locked: ${error.message}`);
+    return 'locked';
+  }
+}
+
+async function removeLeftovers(
+  { store, task, say }: Reading,
+  withoutObject: readonly string[],
+  withoutManifest: readonly string[],
+): Promise<void> {
+  for (const key of withoutObject) {
+    say(`removed: the manifest of ${store.uri(key)}, which no longer exists`);
+    await store.delete(`${key}${MANIFEST}`);
+  }
+  for (const key of withoutManifest) {
+    say(`unfinished: ${store.uri(key)} has no manifest`);
+    await removeObject(store, key, say);
+  }
+  const uploads = await store.removeUnfinished(listedPrefix(task), task.now - UNFINISHED_MS);
+  if (uploads > 0) say(`removed: ${uploads} unfinished uploads`);
 }

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { SnapshotResult } from '../../domain/agent-result.ts';
-import { manifestKey, objectKey, type SnapshotTask } from '../../domain/agent-task.ts';
+import { joined, manifestKey, objectKey, type SnapshotTask } from '../../domain/agent-task.ts';
 import { DIGEST_BYTES, type SnapshotStream } from '../../etcd/snapshot.ts';
 import { AgentFailure } from '../failure.ts';
 import { compress } from '../format/compress.ts';
@@ -33,7 +33,7 @@ const tooLate = ({ deadlineSeconds }: SnapshotTask): AgentFailure =>
   );
 
 async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotResult> {
-  const key = objectKey(task.prefix, task.snapshot.name, task);
+  const key = objectKey(joined(task.prefix, task.folder ?? ''), task.snapshot.name, task);
   const sealing = task.encrypted ? await mountedSealKey() : undefined;
   const store = await openStore(task.to);
   const there = await inspectStore(store, key, task.snapshot.uid, signal);
@@ -55,6 +55,7 @@ async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotRe
     const manifest = manifestOf(task, facts, stream, about);
     await store.put(manifestKey(key), manifestBody(manifest, key), {
       uid: task.snapshot.uid,
+      schedule: task.schedule?.uid,
       replace: there.manifest,
       signal,
       contentType: 'application/json',
@@ -122,7 +123,7 @@ async function put(
       yield piece;
     }
   }
-  await store.put(key, body(), { ...options, uid: task.snapshot.uid });
+  await store.put(key, body(), { ...options, uid: task.snapshot.uid, schedule: task.schedule?.uid });
   return { sizeBytes, sha256: asItIs ? fileDigestOf(stream) : hash.digest('hex') };
 }
 

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
-import { aRun, aSchedule } from '../../../test/support/builders/schedules.ts';
-import { drillJob, jobNames, policyOf, pruneJob } from './build.ts';
+import { aRun, aSchedule, pruneTaskOf } from '../../../test/support/builders/schedules.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import { drillJob, jobNames, policyOf, pruneJob, scheduledSnapshot } from './build.ts';
 
 const cluster = aCluster({
   spec: { tolerations: [{ key: 'etcd', operator: 'Exists' }], imagePullSecrets: [{ name: 'pull' }] },
@@ -10,7 +12,39 @@ const of = { schedule: aSchedule({ retention: { keepLast: 3 } }), cluster, opera
 const images = { repository: 'quay.io/coreos/etcd', allowed: [] };
 
 test('the prune Job', () => {
-  expect(pruneJob({ ...of, run: 'hourly-202603010500', retention: { keepLast: 3 }, now: 1 })).toMatchSnapshot();
+  expect(
+    pruneJob({ ...of, run: 'hourly-202603010500', runs: [], retention: { keepLast: 3 }, now: 1 }),
+  ).toMatchSnapshot();
+});
+
+test('a prune Job has the uid and SHA-256 of the newest stored snapshots, also of the last when its EtcdSnapshot is deleted', () => {
+  const checksum = (n: number): string => `${n}`.padStart(64, '0');
+  const stored = (n: number) => ({ uri: 's3://b/x', checksum: `sha256:${checksum(n)}` });
+  const runs = Array.from({ length: 22 }, (_, n) =>
+    aRun(`${String(n).padStart(2, '0')}:00:00`, { phase: 'Complete', artifact: stored(n) }),
+  );
+  const recordedIn = (schedule: EtcdSnapshotSchedule, of_: readonly EtcdSnapshot[]) =>
+    pruneTaskOf(pruneJob({ ...of, schedule, run: 'x', runs: of_, retention: { keepLast: 3 }, now: 1 })).recorded;
+  const all = recordedIn(of.schedule, runs);
+  expect(all).toHaveLength(20);
+  expect(all?.at(-1)).toEqual({ name: 'hourly-202603012100', uid: runs[21]?.metadata.uid, sha256: checksum(21) });
+  const lastSuccessful = { name: 'hourly-202603012200', time: '2026-03-01T22:01:00Z', artifact: stored(22) };
+  const expected = { name: 'hourly-202603012200', sha256: checksum(22) };
+  expect(recordedIn(aSchedule({}, { lastSuccessful }), [])).toEqual([expected]);
+  expect(recordedIn(aSchedule({}, { lastSuccessful }), runs.slice(20))).toContainEqual(expected);
+});
+
+test('with the layout ByCluster, snapshots are stored, drilled and pruned in the folder of the namespace and the cluster', () => {
+  const schedule = aSchedule({ layout: 'ByCluster' });
+  const snapshot = scheduledSnapshot(schedule, Date.parse('2026-03-01T05:00:00Z'));
+  expect(snapshot.spec.layout).toBe('ByCluster');
+  const key = 'backups/ns/db/hourly-202603010500.db';
+  const drill = drillJob({ ...of, schedule, run: snapshot, images });
+  expect(drill.spec?.template.spec?.containers[0]?.env?.[0]?.value).toContain(`"key":"${key}"`);
+  const prune = pruneJob({ ...of, schedule, run: 'x', runs: [], retention: { keepLast: 3 }, now: 1 });
+  expect(pruneTaskOf(prune).prefix).toBe('backups/ns/db');
+  expect(policyOf(schedule)).not.toBe(policyOf(aSchedule()));
+  expect(policyOf(aSchedule({ layout: 'Flat' }))).toBe(policyOf(aSchedule()));
 });
 
 test('the drill Job', () => {

@@ -18,12 +18,13 @@ import { etcdImageOf, type ImagePolicy } from '../../api/security.ts';
 import { agentBesideEtcd, agentContainer, agentJob, agentPodSpec, locationFiles } from '../../domain/agent-pod.ts';
 import {
   type DrillTask,
+  joined,
   keyOf,
+  layoutFolder,
   MOUNTS,
-  objectKey,
+  objectKeyOf,
   type PruneTask,
   placeOf,
-  storedFormOf,
 } from '../../domain/agent-task.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
 import { DRILL_DEADLINE_SECONDS, PRUNE_DEADLINE_SECONDS, SCHEDULE_JOB_KEPT_SECONDS } from '../../domain/timing.ts';
@@ -46,7 +47,7 @@ const labelsOf = (schedule: EtcdSnapshotSchedule) => ({ [SCHEDULE_LABEL]: identi
 
 /** The EtcdSnapshot is only a record: the stored data is kept when it is deleted, with or without the schedule. */
 export function scheduledSnapshot(schedule: EtcdSnapshotSchedule, slot: number): EtcdSnapshot {
-  const { clusterRef, destination, compression, encryption } = schedule.spec;
+  const { clusterRef, destination, layout, compression, encryption } = schedule.spec;
   return {
     apiVersion: API_VERSION,
     kind: 'EtcdSnapshot',
@@ -55,7 +56,7 @@ export function scheduledSnapshot(schedule: EtcdSnapshotSchedule, slot: number):
       labels: labelsOf(schedule),
       ...belongingTo(schedule),
     },
-    spec: { clusterRef, destination, ...present({ compression, encryption }) },
+    spec: { clusterRef, destination, ...present({ layout, compression, encryption }) },
   };
 }
 
@@ -75,9 +76,9 @@ const jobOf = (
   return agentJob({ metadata, seconds, keptSeconds: SCHEDULE_JOB_KEPT_SECONDS, spec });
 };
 
-/** Identifies the retention and the destination, so that a change of either prunes again. */
+/** Identifies the retention and where it applies, so that a change of either prunes again. */
 export const policyOf = ({ spec }: EtcdSnapshotSchedule): string =>
-  hash32(JSON.stringify([spec.retention, spec.destination]))
+  hash32(JSON.stringify([spec.retention, spec.destination, ...(spec.layout === 'ByCluster' ? [spec.layout] : [])]))
     .toString(16)
     .padStart(8, '0');
 
@@ -89,18 +90,44 @@ function restoredOf({ status }: EtcdSnapshotSchedule): Pick<PruneTask, 'restored
   return name === undefined ? {} : { restored: { name, ...(uid !== undefined && { uid }) } };
 }
 
+/** The task is an environment variable: not all that a history limit may keep. */
+const MAX_RECORDED = 20;
+
+/** By name: `runs` are sorted by it. */
+function recordedOf({ status }: EtcdSnapshotSchedule, runs: readonly EtcdSnapshot[]): Pick<PruneTask, 'recorded'> {
+  const last = status?.lastSuccessful;
+  const all = [
+    ...(last && !runs.some((run) => identity(run).name === last.name) ? [{ ...last, uid: undefined }] : []),
+    ...runs.map((run) => ({ ...identity(run), artifact: run.status?.artifact })),
+  ];
+  const recorded = all.flatMap(({ name, uid, artifact }) => {
+    const [, sha256] = /^sha256:([0-9a-f]{64})$/.exec(artifact?.checksum ?? '') ?? [];
+    return sha256 === undefined ? [] : [{ name, ...present({ uid }), sha256 }];
+  });
+  return recorded.length === 0 ? {} : { recorded: recorded.slice(-MAX_RECORDED) };
+}
+
 /** Removes snapshots beyond the retention from the store; one Job for each snapshot and each retention. */
-export function pruneJob(of: For & { readonly run: string; readonly retention: Retention; readonly now: number }): Job {
-  const { schedule, cluster, operatorImage, run, retention, now } = of;
+export function pruneJob(
+  of: For & {
+    readonly run: string;
+    /** Stored snapshots of the schedule. */
+    readonly runs: readonly EtcdSnapshot[];
+    readonly retention: Retention;
+    readonly now: number;
+  },
+): Job {
+  const { schedule, cluster, operatorImage, run, runs, retention, now } = of;
   const { destination } = schedule.spec;
   const task: PruneTask = {
     task: 'prune',
     at: placeOf(destination, MOUNTS.volume),
-    prefix: keyOf(destination),
+    prefix: joined(keyOf(destination), layoutFolder(schedule.spec, identity(schedule).namespace)),
     cluster: { name: identity(cluster).name, uid: identity(cluster).uid },
     schedule: { name: identity(schedule).name, uid: identity(schedule).uid },
     retention,
     ...restoredOf(schedule),
+    ...recordedOf(schedule, runs),
     now,
   };
   // Pruning reads only manifests, which are not encrypted.
@@ -125,7 +152,7 @@ export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images
   const task: DrillTask = {
     task: 'drill',
     from: placeOf(destination, MOUNTS.source),
-    key: objectKey(keyOf(destination), identity(run).name, storedFormOf(run.spec)),
+    key: objectKeyOf(run.spec, identity(run)),
     encrypted: encryption !== undefined,
     version: cluster.spec.version,
   };

@@ -92,8 +92,8 @@ function pruned(o: Observed): RunHistory {
   const ended = pruneResult(o);
   const policy = policyOf(o.object);
   if (ended?.is !== 'done' || (stored?.policy === policy && isKnown(o, ended, stored.for))) return {};
-  const { kept, removed } = ended.result;
-  return { stored: { kept, removed, time: iso(ended.at), for: ended.about, policy } };
+  const { kept, removed, locked, hidden } = ended.result;
+  return { stored: { kept, removed, ...present({ locked, hidden }), time: iso(ended.at), for: ended.about, policy } };
 }
 
 /** The current retention was applied after the last stored snapshot. */

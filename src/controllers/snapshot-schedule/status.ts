@@ -81,7 +81,7 @@ function retained(o: Observed): readonly ConditionUpdate[] {
   const { stored, lastSuccessful } = { ...statusBefore(o), ...runHistoryOf(o) };
   if (stored && (isPruned(o) || ended?.is === 'done')) {
     const message = `${stored.kept} snapshots are kept and ${stored.removed} were removed after ${stored.for}`;
-    return [{ type, status: 'True', reason: 'Applied', message }];
+    return [{ type, status: 'True', reason: 'Applied', message: `${message}${heldByStore(stored)}` }];
   }
   // The previous condition is kept until the result of the Job is known.
   if (previous && lastSuccessful) return [previous];
@@ -89,6 +89,14 @@ function retained(o: Observed): readonly ConditionUpdate[] {
   const [reason, message] =
     lastSuccessful && o.operatorImage !== '' ? ['Applying', `after ${lastSuccessful.name}`] : ['Waiting', waits];
   return [{ type, status: 'Unknown', reason: reason ?? '', message: message ?? '' }];
+}
+
+/** What is still billed, although the retention does not keep it. */
+function heldByStore({ locked = 0, hidden = 0 }: NonNullable<EtcdSnapshotScheduleStatus['stored']>): string {
+  const lock =
+    locked > 0 ? `; ${locked} of those kept are locked by the store, and are removed when it allows that` : '';
+  const versions = 'the bucket keeps them as older versions: set a lifecycle rule that expires noncurrent versions';
+  return `${lock}${hidden > 0 ? `; ${hidden} of those removed are still stored, because ${versions}` : ''}`;
 }
 
 function drilled(o: Observed, { lastDrill }: RunHistory): readonly ConditionUpdate[] {

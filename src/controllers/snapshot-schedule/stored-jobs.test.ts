@@ -95,6 +95,16 @@ describe('retention', () => {
     expect(condition(decide(deleted), 'RetentionApplied')).toContain('True/Applied');
   });
 
+  test('its condition names what the store still keeps: locked snapshots, and older versions of removed ones', () => {
+    const result = { ok: true, task: 'prune', kept: 4, removed: 5, locked: 2, hidden: 3 };
+    const held = withJob({ type: 'Complete' }, result);
+    expect(decide(held).latch).toMatchObject({ stored: { kept: 4, removed: 5, locked: 2, hidden: 3 } });
+    const message = condition(decide(settled(held)), 'RetentionApplied');
+    expect(message).toContain('True/Applied: 4 snapshots are kept');
+    expect(message).toContain('2 of those kept are locked by the store');
+    expect(message).toContain('3 of those removed are still stored');
+  });
+
   test('another retention or destination is applied at once', () => {
     const world = settled(done);
     const edited = {

@@ -61,6 +61,8 @@ test.each<[string, Partial<EtcdSnapshotSpec>, string, string]>([
     's3://backups/prod/monday.db.zst.enc',
     's3://backups/prod/monday.db.zst',
   ],
+  ['by cluster', { layout: 'ByCluster' }, 's3://backups/prod/ns/db/monday.db', 's3://backups/prod/monday.db'],
+  ['flat', { layout: 'Flat' }, 's3://backups/prod/monday.db', 's3://backups/prod/ns/db/monday.db'],
   ['gcs', { destination: { gcs: { bucket: 'b' } } }, 'gs://b/monday.db', 'gs://c/monday.db'],
   [
     'pvc',

@@ -1,9 +1,10 @@
 /** Validates the artifact that an agent reports. It comes from a Pod in a user's namespace: unproven values stay out of the status. */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import type { Artifact, EtcdSnapshot, EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
+import type { Artifact, EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { Result } from '../../domain/agent-result.ts';
-import { keyOf, MOUNTS, objectKey, storedFormOf } from '../../domain/agent-task.ts';
+import { MOUNTS, objectKeyOf } from '../../domain/agent-task.ts';
+import { identity } from '../../domain/ownership.ts';
 import { present } from '../../lib/present.ts';
 
 export type Reported =
@@ -13,9 +14,9 @@ export type Reported =
 const refused = (message: string): Reported => ({ is: 'refused', message });
 
 /** Whether the URI is exactly that of this snapshot's object. */
-function isAt(spec: EtcdSnapshotSpec, name: string, uri: string): boolean {
+function isAt({ spec, ...object }: EtcdSnapshot, uri: string): boolean {
   const { s3, gcs, azure } = spec.destination;
-  const key = objectKey(keyOf(spec.destination), name, storedFormOf(spec));
+  const key = objectKeyOf(spec, identity(object));
   if (s3) return uri === `s3://${s3.bucket}/${key}`;
   if (gcs) return uri === `gs://${gcs.bucket}/${key}`;
   if (!azure) return uri === `file://${MOUNTS.volume}/${key}`;
@@ -34,14 +35,14 @@ const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/;
 const isMoment = (text: string): boolean => MOMENT.test(text) && !Number.isNaN(Date.parse(text));
 
 export function artifactOf(
-  { metadata: { name = '' }, spec }: EtcdSnapshot,
+  snapshot: EtcdSnapshot,
   cluster: EtcdCluster | undefined,
   result: Result | undefined,
 ): Reported {
   if (!result) return refused('it is not an agent result');
   if (!result.ok || result.task !== 'snapshot') return refused('it is not the result of a stored snapshot');
   const { artifact } = result;
-  if (!isAt(spec, name, artifact.uri)) return refused('its URI is not in the destination');
+  if (!isAt(snapshot, artifact.uri)) return refused('its URI is not in the destination');
   if (!SHA256.test(artifact.checksum ?? '')) return refused('its checksum is not a SHA-256');
   if ((artifact.sizeBytes ?? 0) < 1 || (artifact.databaseBytes ?? 1) < 1) return refused('its size is missing or zero');
   const { etcdVersion, member, clusterID, takenAt } = artifact;

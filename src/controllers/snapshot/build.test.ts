@@ -96,6 +96,11 @@ test('no Service of the cluster selects it', () => {
     expect(Object.keys(labels ?? {})).not.toContain(CLUSTER_LABEL);
 });
 
+test('with the layout ByCluster, the task has a folder of the namespace and the cluster', () => {
+  expect(taskOf(job({ layout: 'ByCluster' }))).toMatchObject({ prefix: 'prod', folder: 'ns/db' });
+  expect(taskOf(job({ layout: 'Flat' }))).not.toHaveProperty('folder');
+});
+
 test('the task names the schedule of a snapshot, and no other owner', () => {
   const owned = (kind: string): EtcdSnapshot => {
     const made = aSnapshot();

@@ -13,7 +13,7 @@ import {
   secretFiles,
   together,
 } from '../../domain/agent-pod.ts';
-import { keyOf, MOUNTS, placeOf, type SnapshotTask, storedFormOf } from '../../domain/agent-task.ts';
+import { keyOf, layoutFolder, MOUNTS, placeOf, type SnapshotTask, storedFormOf } from '../../domain/agent-task.ts';
 import { controllerOf, identity, ownedBy } from '../../domain/ownership.ts';
 import {
   AGENT_ENDS_BEFORE_SECONDS,
@@ -42,6 +42,7 @@ export interface Taking {
 function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
   const { destination } = object.spec;
   const owner = controllerOf(object);
+  const folder = layoutFolder(object.spec, identity(object).namespace);
   const { name = '', uid = '' } = cluster.metadata;
   return {
     task: 'snapshot',
@@ -56,6 +57,7 @@ function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
     },
     to: placeOf(destination, MOUNTS.volume),
     prefix: keyOf(destination),
+    ...(folder !== '' && { folder }),
     ...storedFormOf(object.spec),
     deadlineSeconds: deadlineSeconds(member) - AGENT_ENDS_BEFORE_SECONDS,
   };

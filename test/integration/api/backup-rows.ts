@@ -65,6 +65,8 @@ const unsealed = { encryption: { keySecretRef: {} } };
 export const snapshots: readonly Row[] = [
   ...located((destination) => ({ clusterRef, destination })),
   ['compressed and encrypted', { clusterRef, destination: s3(), ...sealed }],
+  ['in a folder for each cluster', { clusterRef, destination: s3(), layout: 'ByCluster' }],
+  ['in a layout that does not exist', { clusterRef, destination: s3(), layout: 'ByDay' }, 'layout'],
   ['encrypted with no key', { clusterRef, destination: s3(), ...unsealed }, 'encryption.keySecretRef.name is empty'],
 ];
 
@@ -104,6 +106,7 @@ export const schedules: readonly Row[] = [
       jitterSeconds: 300,
       successfulSnapshotsHistoryLimit: 0,
       failedSnapshotsHistoryLimit: 1,
+      layout: 'ByCluster',
       compression: 'Zstd',
       encryption: { keySecretRef: ref('key') },
       retention: { keepLast: 3, maxAge: '720h', hourly: 24, daily: 7, weekly: 4, monthly: 12, yearly: 2 },

@@ -2,7 +2,7 @@
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
 import type { Decision } from '../../../runtime/plan.ts';
 import { pruneJob } from '../build.ts';
-import { type Observed, statusBefore } from '../observed.ts';
+import { isStored, type Observed, statusBefore } from '../observed.ts';
 import { isPruned } from '../run-history.ts';
 import { isBusy, isMade, jobOwner, pruneBlockedBy } from '../stored-jobs.ts';
 
@@ -14,6 +14,7 @@ export function prune(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undef
   if (!retention || run === undefined || !cluster || isPruned(o) || isMade(o, 'prune', run) || isBusy(o, 'prune'))
     return undefined;
   const { object: schedule, operatorImage, now } = o;
-  const object = pruneJob({ schedule, cluster, operatorImage, run, retention, now });
+  const runs = o.runs.filter(isStored);
+  const object = pruneJob({ schedule, cluster, operatorImage, run, runs, retention, now });
   return { message: `applying the retention after ${run}`, steps: [{ do: 'create', object }] };
 }
