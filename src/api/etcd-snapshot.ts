@@ -59,6 +59,13 @@ export const EtcdSnapshotStatusSchema = Type.Object({
   phase: optionalText('Pending, Started, Complete or Failed.'),
   startTime: optionalTime('When its Job was created.'),
   completionTime: optionalTime('When it was known to be stored, or to have failed.'),
+  streamsFrom: Type.Optional(
+    Type.Array(Type.String(), {
+      ...atomic,
+      description:
+        'Until it has finished: the members that its agent streams from, each only when the one before it fails. None of them is to be defragmented meanwhile.',
+    }),
+  ),
   artifact: Type.Optional(ArtifactSchema),
   conditions: Type.Optional(ConditionsSchema),
 });

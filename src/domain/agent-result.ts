@@ -10,6 +10,7 @@ const TRANSIENT = [
   'NoMemberReachable',
   'LoginRefused', // a new password may not be applied yet
   'StreamBroken',
+  'SourceGrowing', // the store may be faster later
   'DigestMismatch',
   'StoreUnreachable',
   'NoSpace', // space may be freed

@@ -38,6 +38,8 @@ export const MOUNTS = {
   scratch: '/drill',
   /** Of a restore, for the downloaded file. */
   fetched: '/fetched',
+  /** Of a snapshot, for what the store has not taken yet. */
+  spool: '/spool',
 } as const;
 
 /** A bucket, container or volume, as an agent opens it; object keys are separate. */
@@ -79,19 +81,26 @@ export interface StoredForm {
   readonly encrypted: boolean;
 }
 
+/** A member, and how it is dialled. */
+interface Source {
+  readonly member: string;
+  readonly endpoint: string;
+  /** The name in the member's certificate, and whether to send a client certificate; absent without TLS. */
+  readonly tls?: { readonly serverName: string; readonly client: boolean };
+  /** Authenticate as root with the mounted password. */
+  readonly auth: boolean;
+}
+
 export interface SnapshotTask extends StoredForm {
   readonly task: 'snapshot';
   readonly snapshot: Named & { readonly namespace: string };
   readonly cluster: Named;
   readonly schedule?: Named;
-  readonly from: {
-    readonly member: string;
-    readonly endpoint: string;
-    /** The name in the member's certificate, and whether to send a client certificate; absent without TLS. */
-    readonly tls?: { readonly serverName: string; readonly client: boolean };
-    /** Authenticate as root with the mounted password. */
-    readonly auth: boolean;
-  };
+  readonly from: Source;
+  /** Each is asked when the one before it fails. */
+  readonly others?: readonly Source[];
+  /** How much of the node's disk may hold what the store has not taken yet. */
+  readonly spoolBytes?: number;
   readonly to: Place;
   /** The key prefix: empty, or a path without a trailing slash. */
   readonly prefix: string;

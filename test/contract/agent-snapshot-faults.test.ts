@@ -34,6 +34,22 @@ describe.concurrent('failures', { timeout: PATIENCE_MS }, () => {
     expect(messageOf(run)).toContain('member db-abcde');
   });
 
+  it.for(['does not respond', 'is lost during the stream'] as const)(
+    'the snapshot is taken from the next member when the first %s',
+    async (how, { scene, onTestFinished }) => {
+      const { node, wire, at } = await held(scene);
+      onTestFinished(() => wire.close());
+      const others = [{ member: 'db-second', endpoint: node.endpoint, auth: false }];
+      const first = how === 'does not respond' ? { endpoint: 'http://127.0.0.1:9' } : at;
+      const { ended } = scene.agent.start(scene.task(first, { others }));
+      if (how !== 'does not respond') await wire.held.then(() => wire.close());
+      expect(artifactOf(await ended)).toMatchObject({ member: 'db-second', totalKeys: 32 });
+      const { bytes, manifest } = storedIn(scene, 'nightly.db');
+      expect(manifest.member).toBe('db-second');
+      await judged(scene, VERSION, bytes);
+    },
+  );
+
   it('an agent that is killed during the upload leaves no complete object, and the next one stores it', async ({
     scene,
     onTestFinished,

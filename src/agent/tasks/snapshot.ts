@@ -4,15 +4,18 @@
  * manifest is the result, one without is written again, and a foreign object is not touched.
  */
 import { createHash } from 'node:crypto';
-import type { SnapshotResult } from '../../domain/agent-result.ts';
-import { joined, manifestKey, objectKey, type SnapshotTask } from '../../domain/agent-task.ts';
+import type { FailureReason, SnapshotResult } from '../../domain/agent-result.ts';
+import { joined, MOUNTS, manifestKey, objectKey, type SnapshotTask } from '../../domain/agent-task.ts';
 import { DIGEST_BYTES, type SnapshotStream } from '../../etcd/snapshot.ts';
 import { AgentFailure } from '../failure.ts';
 import { compress } from '../format/compress.ts';
 import { baseName, type Manifest, manifestText, parseManifest, readManifest } from '../format/manifest.ts';
 import { mountedSealKey, type SealKey, seal } from '../format/seal.ts';
+import { mounted } from '../secrets.ts';
 import { openStore, type PutOptions, type Store } from '../stores/store.ts';
-import { type Facts, openSource, piecesOf } from './source.ts';
+import { type SpoolOptions, spooled } from '../transfer/spool.ts';
+import { freeOnNode } from './room.ts';
+import { type Facts, type From, openSource, piecesOf } from './source.ts';
 
 export async function snapshot(task: SnapshotTask, ended: AbortSignal): Promise<SnapshotResult> {
   const late = AbortSignal.timeout(task.deadlineSeconds * 1000);
@@ -38,21 +41,52 @@ async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotRe
   const store = await openStore(task.to);
   const there = await inspectStore(store, key, task.snapshot.uid, signal);
   if (there.done) return resultOf(store.uri(key), there.done);
-  const source = await openSource(task.from, signal);
+  const [first, ...others] = [task.from, ...(task.others ?? [])];
+  let from: From = first;
+  for (const next of others) {
+    try {
+      return await takeFrom(task, from, { store, key, sealing, there, signal });
+    } catch (error) {
+      if (signal.aborted || !(error instanceof AgentFailure && OF_MEMBER.includes(error.reason))) throw error;
+      process.stderr.write(`${error.message}; trying ${next.member}\n`);
+    }
+    from = next;
+  }
+  return takeFrom(task, from, { store, key, sealing, there, signal });
+}
+
+/** Failures that another member may not have. */
+const OF_MEMBER: readonly FailureReason[] = ['NoMemberReachable', 'StreamBroken', 'DigestMismatch'];
+
+async function takeFrom(
+  task: SnapshotTask,
+  from: From,
+  at: {
+    readonly store: Store;
+    readonly key: string;
+    readonly sealing: SealKey | undefined;
+    readonly there: There;
+    readonly signal: AbortSignal;
+  },
+): Promise<SnapshotResult> {
+  const { store, key, sealing, there, signal } = at;
+  const source = await openSource(from, signal);
   try {
     const facts = await source.facts();
     const started = { takenAt: new Date().toISOString(), at: performance.now() };
     const stream = source.stream();
     const stored = await put(store, key, stream, {
       task,
+      from,
       sealing,
+      giveUp: () => source.growth(facts),
       replace: there.object,
       signal,
       expectedBytes: facts.databaseBytes,
     });
     const durationMs = Math.round(performance.now() - started.at);
     const about = { ...stored, ...(await facts.hash), key, sealing, takenAt: started.takenAt, durationMs };
-    const manifest = manifestOf(task, facts, stream, about);
+    const manifest = manifestOf(task, facts, stream, { ...about, member: from.member });
     await store.put(manifestKey(key), manifestBody(manifest, key), {
       uid: task.snapshot.uid,
       schedule: task.schedule?.uid,
@@ -107,15 +141,17 @@ async function put(
   stream: SnapshotStream,
   how: Pick<PutOptions, 'replace' | 'signal' | 'expectedBytes'> & {
     readonly task: SnapshotTask;
+    readonly from: From;
     readonly sealing: SealKey | undefined;
+    readonly giveUp: SpoolOptions['giveUp'];
   },
 ): Promise<Stored> {
-  const { task, sealing, ...options } = how;
+  const { task, from, sealing, giveUp, ...options } = how;
   const asItIs = task.compression === 'none' && !sealing;
   const hash = createHash('sha256');
   let sizeBytes = 0;
   async function* body(): AsyncGenerator<Uint8Array> {
-    const database = piecesOf(task.from, stream);
+    const database = piecesOf(from, stream);
     const small = task.compression === 'zstd' ? compress(database) : database;
     for await (const piece of sealing ? seal(sealing, small) : small) {
       sizeBytes += piece.length;
@@ -123,8 +159,17 @@ async function put(
       yield piece;
     }
   }
-  await store.put(key, body(), { ...options, uid: task.snapshot.uid, schedule: task.schedule?.uid });
+  const room = await spoolRoom(task);
+  const owner = { uid: task.snapshot.uid, schedule: task.schedule?.uid };
+  await store.put(key, spooled(body(), { ...room, giveUp }), { ...options, ...owner });
   return { sizeBytes, sha256: asItIs ? fileDigestOf(stream) : hash.digest('hex') };
+}
+
+/** On the disk of the node, of which a part stays free; without it, a slow store holds the member up. */
+async function spoolRoom({ spoolBytes = 0 }: SnapshotTask): Promise<Pick<SpoolOptions, 'folder' | 'maxBytes'>> {
+  if (spoolBytes === 0) return { maxBytes: 0 };
+  const folder = mounted(MOUNTS.spool);
+  return { folder, maxBytes: Math.min(spoolBytes, await freeOnNode(folder)) };
 }
 
 /** A store that reports success although the stream was not read to its end has stored something else. */
@@ -134,13 +179,16 @@ function fileDigestOf({ fileDigest }: SnapshotStream): string {
 }
 
 function manifestOf(
-  { snapshot: { namespace, name, uid }, cluster, schedule, from, compression }: SnapshotTask,
+  { snapshot: { namespace, name, uid }, cluster, schedule, compression }: SnapshotTask,
   { clusterId, reported }: Facts,
   stream: SnapshotStream,
   stored: Stored &
-    Pick<Manifest, 'hash' | 'takenAt' | 'durationMs'> & { readonly key: string; readonly sealing: SealKey | undefined },
+    Pick<Manifest, 'hash' | 'takenAt' | 'durationMs' | 'member'> & {
+      readonly key: string;
+      readonly sealing: SealKey | undefined;
+    },
 ): Manifest {
-  const { hash, sealing, takenAt, durationMs } = stored;
+  const { hash, sealing, takenAt, durationMs, member } = stored;
   const storageVersion = reported.storageVersion ?? stream.storageVersion;
   return {
     version: 1,
@@ -152,7 +200,7 @@ function manifestOf(
     ...reported,
     ...(hash && { hash }),
     ...(storageVersion !== undefined && { storageVersion }),
-    member: from.member,
+    member,
     compression,
     ...(sealing && { encryption: { algorithm: 'AES-256-GCM', keyId: sealing.id } }),
     takenAt,

@@ -1,6 +1,7 @@
 /** The member that a snapshot is taken from: its status, its database as a stream, and how either can fail. */
 import type { FailureReason } from '../../domain/agent-result.ts';
 import { MOUNTS, type SnapshotTask } from '../../domain/agent-task.ts';
+import { mebibytes } from '../../domain/restore-space.ts';
 import { type Access, type Ask, EtcdClient, type MemberStatus } from '../../etcd/client.ts';
 import { type EtcdError, type EtcdErrorKind, EtcdFailure, type Result } from '../../etcd/errors.ts';
 import { hexId } from '../../etcd/ids.ts';
@@ -14,10 +15,15 @@ const QUESTION_MS = 10_000;
 /** For a call that makes the member read all keys. */
 const COUNT_MS = 60_000;
 /**
- * The member writes nothing while it computes this hash, for a second or two each gigabyte, and a restore drill can do
- * without.
+ * The member applies nothing while it computes this hash, for a second or two each gigabyte. Above this size, only a follower
+ * computes it: on a leader, or an only member, all writes of the cluster would wait. A restore drill can do without.
  */
-const HASHED_BYTES = 1024 ** 3;
+const HASHED_BYTES = 64 * 1024 ** 2;
+/** The stream of a slow store makes the member keep freed pages: after this growth the snapshot is given up. */
+const MAX_GROWTH = 0.08;
+const MIN_GROWTH_BYTES = 16 * 1024 ** 2;
+/** Of the quota. */
+const NEARLY_FULL = 0.9;
 /** The revision may be compacted between two calls. */
 const ATTEMPTS = 5;
 
@@ -33,10 +39,12 @@ export interface Facts {
 export interface Source {
   facts(): Promise<Facts>;
   stream(): SnapshotStream;
+  /** Why the stream must not be held up any longer. */
+  growth(since: Facts): Promise<AgentFailure | undefined>;
   close(): void;
 }
 
-type From = SnapshotTask['from'];
+export type From = SnapshotTask['from'];
 
 export async function openSource(from: From, signal: AbortSignal): Promise<Source> {
   const client = new EtcdClient(() => performance.now());
@@ -58,8 +66,9 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
     }
   };
 
-  const hashAt = async ({ revision, dbSize }: MemberStatus): Promise<Pick<Manifest, 'hash'>> => {
-    if (dbSize > HASHED_BYTES) return {};
+  const hashAt = async (status: MemberStatus): Promise<Pick<Manifest, 'hash'>> => {
+    if (!isHashed(status)) return {};
+    const { revision } = status;
     const answer = await client.maintenance.hashKV(ask(COUNT_MS), revision);
     if (!answer.ok) return {};
     const { hash, compactRevision } = answer.value;
@@ -86,8 +95,29 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
       return { reported, hash: hashAt(status), clusterId: hexId(status.clusterId), databaseBytes: status.dbSize };
     },
     stream: () => client.maintenance.snapshot(ask(0)),
+    growth: async ({ databaseBytes }) => {
+      const status = await client.status(ask(QUESTION_MS));
+      return status.ok ? grownTooMuch(from, databaseBytes, status.value) : undefined; // a dead member ends the stream itself
+    },
     close: () => client.close(),
   };
+}
+
+export const isHashed = ({ dbSize, leader, memberId }: Pick<MemberStatus, 'dbSize' | 'leader' | 'memberId'>): boolean =>
+  dbSize <= HASHED_BYTES || (leader !== 0n && leader !== memberId);
+
+export function grownTooMuch(
+  { member }: Pick<From, 'member'>,
+  before: number,
+  { dbSize, dbSizeQuota = Number.POSITIVE_INFINITY }: Pick<MemberStatus, 'dbSize' | 'dbSizeQuota'>,
+): AgentFailure | undefined {
+  const grown = dbSize - before;
+  if (grown <= Math.max(MAX_GROWTH * before, MIN_GROWTH_BYTES) && (dbSize <= NEARLY_FULL * dbSizeQuota || grown <= 0))
+    return undefined;
+  return new AgentFailure(
+    'SourceGrowing',
+    `the database of member ${member} grew from ${mebibytes(before)} to ${mebibytes(dbSize)} while a slow store held up its stream, and the node’s disk has no room to spool it: the snapshot was given up to spare the member. Use a faster store, or nodes with more ephemeral storage`,
+  );
 }
 
 async function accessTo({ endpoint, tls, auth }: From): Promise<Access> {

@@ -37,6 +37,20 @@ test('a large database has a later deadline, and the agent always ends before th
   ]);
 });
 
+test('the agent knows the other members, and may keep on the disk of the node what a slow store has not taken yet', () => {
+  const at = { object: aSnapshot(), cluster: aCluster({ status: FORMED }), sources: { ca: 'a' }, image: 'i' };
+  const member = aVoter(2, { databaseBytes: 1000 * 2 ** 20 });
+  const made = snapshotJob({ ...at, member, others: [aVoter(3)] });
+  const tls = { client: false };
+  expect(taskOf(made)).toMatchObject({
+    from: { member: 'db-2', tls: { ...tls, serverName: aVoter(2).host } },
+    others: [{ member: 'db-3', endpoint: aVoter(3).endpoint, tls: { ...tls, serverName: aVoter(3).host } }],
+    spoolBytes: (1100 + 64) * 2 ** 20,
+  });
+  expect(made.spec?.template.spec?.volumes).toContainEqual({ name: 'spool', emptyDir: { sizeLimit: '1228Mi' } });
+  expect(containerOf(made)?.volumeMounts).toContainEqual({ name: 'spool', mountPath: '/spool' });
+});
+
 describe('the whole Job', () => {
   test('of a plain cluster, to S3', () => {
     expect(whole(job())).toMatchSnapshot();

@@ -26,9 +26,8 @@ import type { MemberView } from './observed.ts';
 /** The name of the container. */
 export const AGENT = 'snapshot-agent';
 const SLOWEST_BYTES_PER_SECOND = 2 ** 20;
-const deadlineSeconds = ({ report }: MemberView): number =>
-  SNAPSHOT_DEADLINE_SECONDS +
-  (report.is === 'answers' ? Math.ceil(report.databaseBytes / SLOWEST_BYTES_PER_SECOND) : 0);
+const deadlineSeconds = (member: MemberView): number =>
+  SNAPSHOT_DEADLINE_SECONDS + Math.ceil(databaseBytes(member) / SLOWEST_BYTES_PER_SECOND);
 
 export interface Taking {
   readonly object: EtcdSnapshot;
@@ -37,9 +36,23 @@ export interface Taking {
   readonly image: string;
   /** The member that the snapshot is taken from. */
   readonly member: MemberView;
+  /** Asked in this order when it fails. */
+  readonly others?: readonly MemberView[];
 }
 
-function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
+const databaseBytes = ({ report }: MemberView): number => (report.is === 'answers' ? report.databaseBytes : 0);
+/** The stored form of a database is hardly larger than the database, which grows while it is streamed. */
+const spoolBytes = (member: MemberView): number => Math.ceil(1.1 * databaseBytes(member)) + SPOOL_MARGIN_BYTES;
+const SPOOL_MARGIN_BYTES = 64 * 2 ** 20;
+
+const sourceOf = ({ name, endpoint, host }: MemberView, sources: Sources): SnapshotTask['from'] => ({
+  member: name,
+  endpoint,
+  ...(sources.ca !== undefined && { tls: { serverName: host, client: sources.pair !== undefined } }),
+  auth: sources.root !== undefined,
+});
+
+function taskOf({ object, cluster, sources, member, others = [] }: Taking): SnapshotTask {
   const { destination } = object.spec;
   const owner = controllerOf(object);
   const folder = layoutFolder(object.spec, identity(object).namespace);
@@ -49,12 +62,9 @@ function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
     snapshot: identity(object),
     cluster: { name, uid },
     ...(owner?.kind === etcdSnapshotSchedules.kind && { schedule: { name: owner.name, uid: owner.uid } }),
-    from: {
-      member: member.name,
-      endpoint: member.endpoint,
-      ...(sources.ca !== undefined && { tls: { serverName: member.host, client: sources.pair !== undefined } }),
-      auth: sources.root !== undefined,
-    },
+    from: sourceOf(member, sources),
+    ...(others.length > 0 && { others: others.map((other) => sourceOf(other, sources)) }),
+    spoolBytes: spoolBytes(member),
     to: placeOf(destination, MOUNTS.volume),
     prefix: keyOf(destination),
     ...(folder !== '' && { folder }),
@@ -76,7 +86,12 @@ export function snapshotJob(taking: Taking): Job {
   const { name, namespace } = identity(object);
   const { destination, encryption } = object.spec;
   const labels = agentLabels(cluster.metadata.name ?? '');
+  const limit = `${Math.ceil((spoolBytes(taking.member) + SPOOL_MARGIN_BYTES) / 2 ** 20)}Mi`;
   const files = together(
+    {
+      volumes: [{ name: 'spool', emptyDir: { sizeLimit: limit } }],
+      mounts: [{ name: 'spool', mountPath: MOUNTS.spool }],
+    },
     locationFiles(destination, encryption, { mountPath: MOUNTS.volume, readOnly: false }),
     etcdFiles(sources),
   );

@@ -1,7 +1,7 @@
 /** Which member a snapshot is taken from. */
 import { expect, test } from 'vitest';
 import { anUnreachableMember, aVoter } from '../../../test/support/builders/snapshot.ts';
-import { type MemberView, memberToAsk } from './observed.ts';
+import { type MemberView, membersToAsk, memberToAsk } from './observed.ts';
 
 const LAG = 1_000;
 
@@ -31,4 +31,20 @@ test.each<[string, readonly MemberView[], string | undefined]>([
   ['none, without members', [], undefined],
 ])('%s', (_what, members, expected) => {
   expect(memberToAsk(members)?.name).toBe(expected);
+});
+
+test.each<[string, readonly MemberView[], readonly string[]]>([
+  [
+    'the other followers, and the leader last',
+    [aVoter(1), aVoter(2), aVoter(3, { applied: 9_999 })],
+    ['db-2', 'db-3', 'db-1'],
+  ],
+  ['no member that is far behind', [aVoter(1), aVoter(2), aVoter(3, { applied: 5 })], ['db-2', 'db-1']],
+  [
+    'without a leader, the voters by their entries',
+    [aVoter(1, { leader: undefined, applied: 5 }), aVoter(2, { leader: undefined, applied: 7 })],
+    ['db-2', 'db-1'],
+  ],
+])('when a member fails, the next is asked: %s', (_what, members, expected) => {
+  expect(membersToAsk(members).map(({ name }) => name)).toEqual(expected);
 });

@@ -72,7 +72,10 @@ const MAX_LAG = 1_000;
  * The follower closest to the leader, to spare the leader; the leader when no follower is close; without a leader, the voter with
  * the most entries: a cluster without quorum needs a snapshot more than any other. Never a learner or a corrupt member.
  */
-export function memberToAsk(members: readonly MemberView[]): MemberView | undefined {
+export const memberToAsk = (members: readonly MemberView[]): MemberView | undefined => membersToAsk(members)[0];
+
+/** The rest in the order in which they replace it when it fails. */
+export function membersToAsk(members: readonly MemberView[]): readonly MemberView[] {
   const voters = members.flatMap((view) =>
     view.report.is === 'answers' && !view.report.isLearner && !view.report.isCorrupt ? [{ view, ...view.report }] : [],
   );
@@ -81,5 +84,6 @@ export function memberToAsk(members: readonly MemberView[]): MemberView | undefi
   const leads = ({ id, leader }: (typeof voters)[number]): boolean => id === leader;
   const follows = (v: (typeof voters)[number]): boolean =>
     !leads(v) && v.leader !== undefined && head - v.applied <= MAX_LAG;
-  return (order.find(follows) ?? order.find(leads) ?? order[0])?.view;
+  const usable = [...order.filter(follows), ...order.filter(leads)];
+  return (usable.length > 0 ? usable : order).map(({ view }) => view);
 }

@@ -58,16 +58,18 @@ export const failed = (reason: FailedReason, message: string): SnapshotDecision 
   becomes: { phase: 'Failed', reason },
 });
 
-export function statusOf(o: Observed, { message, becomes }: SnapshotDecision): EtcdSnapshotStatus {
+export function statusOf(o: Observed, { message, becomes, latch }: SnapshotDecision): EtcdSnapshotStatus {
   const before = o.object.status ?? {};
   if (!becomes) return before;
+  const { streamsFrom, ...rest } = before;
   const { phase, reason, artifact } = becomes;
   const isOver = phase === 'Complete' || phase === 'Failed';
   const ready = { type: 'Ready', status: phase === 'Complete' ? 'True' : 'False', reason, message } as const;
   const at = { generation: o.object.metadata.generation, now: iso(o.now) };
   const startTime = before.startTime ?? (o.job.is === 'ours' ? o.job.object.metadata.creationTimestamp : undefined);
   return {
-    ...before,
+    ...rest,
+    ...(!isOver && present({ streamsFrom: latch?.streamsFrom ?? streamsFrom })),
     phase,
     ...present({ startTime, artifact, completionTime: isOver ? iso(o.now) : undefined }),
     conditions: [...updateConditions(before.conditions, [ready], at, [NOT_YET_SUPPORTED])],

@@ -1,9 +1,12 @@
 /** Forwards bytes to a local port until it is cut: then it stops listening and breaks its connections. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 export interface Relay {
   readonly port: number;
   cut(): Promise<void>;
+  /** From now on, clients send this many bytes a second at most, over all connections. */
+  throttle(bytesPerSecond: number): void;
   mend(): Promise<void>;
   /** Bytes that clients have sent so far. */
   sent(): number;
@@ -16,6 +19,17 @@ export async function relayTo(target: number): Promise<Relay> {
   let sent = 0;
   let last = performance.now();
   let port = 0;
+  let rate = Number.POSITIVE_INFINITY;
+  let freeAt = 0;
+  const slowly = (): Transform =>
+    new Transform({
+      transform: (bytes: Buffer, _, done) => {
+        const now = performance.now();
+        freeAt = Math.max(now, freeAt) + (1000 * bytes.length) / rate;
+        if (freeAt === now) done(null, bytes);
+        else setTimeout(done, freeAt - now, null, bytes);
+      },
+    });
   let server: Server | undefined;
   const pass = (client: Socket): void => {
     const upstream = connect(target, '127.0.0.1');
@@ -35,7 +49,7 @@ export async function relayTo(target: number): Promise<Relay> {
     upstream.on('data', () => {
       last = performance.now();
     });
-    client.pipe(upstream);
+    client.pipe(slowly()).pipe(upstream);
     upstream.pipe(client);
   };
   const mend = async (): Promise<void> => {
@@ -52,6 +66,9 @@ export async function relayTo(target: number): Promise<Relay> {
     port,
     mend,
     sent: () => sent,
+    throttle: (bytesPerSecond) => {
+      rate = bytesPerSecond;
+    },
     quietMs: () => performance.now() - last,
     cut: async () => {
       const closed = new Promise((resolve) => server?.close(resolve));

@@ -6,7 +6,7 @@ import { isMutual } from '../../../domain/certificate-requirements.ts';
 import { identity } from '../../../domain/ownership.ts';
 import { NO_MEMBER_GRACE_MS, NO_MEMBER_RETRY_MS, STORE_SECRET_POLL_MS } from '../../../domain/timing.ts';
 import { snapshotJob } from '../build.ts';
-import { clusterNameOf, type MemberView, memberToAsk, type Observed } from '../observed.ts';
+import { clusterNameOf, type MemberView, membersToAsk, memberToAsk, type Observed } from '../observed.ts';
 import { failed, pending, type SnapshotDecision } from '../status.ts';
 import { remainingMs, waitFor } from '../waiting.ts';
 
@@ -53,16 +53,18 @@ export const noMember = (o: Observed): SnapshotDecision | undefined => {
  * snapshot's, so after a crash it is found again, and the agent does not store an object of the same snapshot uid twice.
  */
 export const start = (o: Observed): SnapshotDecision => {
-  const member = memberToAsk(o.members);
+  const [member, ...others] = membersToAsk(o.members);
   if (!o.cluster || !member) throw new Error('no member to take the snapshot from, which the rule noMember excludes');
   const job = snapshotJobName(identity(o.object).name);
   if (o.refusal !== undefined && remainingMs(o) <= 0)
     return failed('JobRefused', `Job ${job} could not be created for 15 minutes: ${o.refusal}`);
   const { object, cluster, sources, operatorImage: image } = o;
-  const steps = [{ do: 'create', object: snapshotJob({ object, cluster, sources, image, member }) }] as const;
+  const steps = [{ do: 'create', object: snapshotJob({ object, cluster, sources, image, member, others }) }] as const;
   const [reason, message] =
     o.refusal === undefined
       ? ['Starting', `creating Job ${job}, which takes the snapshot from ${member.name}`]
       : ['JobRefused', `Job ${job} cannot be created: ${o.refusal}`];
-  return pending(reason, message, undefined, steps);
+  // Recorded before the Job is created: a defragmentation of a member that streams would stop its writes until the stream ends.
+  const latch = { streamsFrom: [member, ...others].map(({ name }) => name) };
+  return { ...pending(reason, message, undefined, steps), latch };
 };
