@@ -78,6 +78,13 @@ export const DISRUPTION_RECHECK_MS = 1_000;
 export const UNLISTED_MEMBER_RECHECK_MS = 10_000;
 /** Kubernetes may route new connections to a Pod for this long after it left the Service: they are refused if etcd exits earlier. */
 export const DRAIN_MS = 3_000;
+/**
+ * The same for a Pod that is being deleted, which leaves the Service at once: etcd goes on for this long before it gets SIGTERM.
+ * kube-proxy applies changes at most once per second. Each second more delays the next Pod of the member.
+ */
+export const PRE_STOP_SECONDS = 2;
+/** The terminationGracePeriodSeconds of a Pod that states none, by Kubernetes. */
+export const DEFAULT_GRACE_SECONDS = 30;
 /** A restart that was recorded because of a refused change is carried out within this time, or decided again. */
 export const RECORDED_RESTART_MS = 60_000;
 /** Restarts for an earlier refused change count for this long. */

@@ -160,6 +160,19 @@ describe('the Pod options of a cluster', () => {
   });
 });
 
+describe('before etcd gets SIGTERM', () => {
+  test.each<[string, number | undefined, number | undefined]>([
+    ['it goes on until nodes have taken it out of the client Service', undefined, 2],
+    ['with a long grace period no longer', 60, 2],
+    ['with a short one for at most half of it, because etcd needs time to stop', 3, 1],
+    ['with none not at all: the API server would refuse the Pod', 0, undefined],
+  ])('%s', (_what, terminationGracePeriodSeconds, seconds) => {
+    const spec = terminationGracePeriodSeconds === undefined ? {} : { terminationGracePeriodSeconds };
+    const [etcd] = memberPod(aMember({ spec }), options).spec?.containers ?? [];
+    expect(etcd?.lifecycle?.preStop?.sleep?.seconds).toBe(seconds);
+  });
+});
+
 describe('members keep apart', () => {
   const placed = (spec: Partial<EtcdMember['spec']>) => {
     const { affinity, topologySpreadConstraints } = memberPod(aMember({ spec }), options).spec ?? {};

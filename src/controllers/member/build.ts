@@ -25,6 +25,7 @@ import { metadataWith } from '../../domain/additional-metadata.ts';
 import { STATE_VARIABLE } from '../../domain/agent-task.ts';
 import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../../domain/member-address.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
+import { DEFAULT_GRACE_SECONDS, PRE_STOP_SECONDS } from '../../domain/timing.ts';
 import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../../gen/kube.ts';
 import { present } from '../../lib/present.ts';
 import { INITIAL_CHECK, learnerFlags, readinessPath, statedFlags } from './options.ts';
@@ -165,6 +166,17 @@ function resources(stated: Resources | undefined): ResourceRequirements {
   return present({ claims, limits: limits && amounts(limits), requests: requests && amounts(requests) });
 }
 
+/**
+ * A Pod that is being deleted leaves the client Service at once, and nodes learn of it later: connections that they still route to
+ * it would be refused by an etcd that stops. Meanwhile the operator takes the leadership from it. The API server refuses a sleep
+ * that is longer than the grace period, and etcd needs a part of that to stop.
+ */
+function lifecycle({ spec }: EtcdMember): Pick<Container, 'lifecycle'> {
+  const grace = spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
+  const seconds = Math.min(PRE_STOP_SECONDS, Math.floor(grace / 2));
+  return seconds > 0 ? { lifecycle: { preStop: { sleep: { seconds } } } } : {};
+}
+
 const etcdContainer = (
   member: EtcdMember,
   image: string,
@@ -190,6 +202,7 @@ const etcdContainer = (
     periodSeconds: 1,
     failureThreshold: 3,
   },
+  ...lifecycle(member),
   securityContext: CONFINED,
 });
 

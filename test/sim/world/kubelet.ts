@@ -9,7 +9,7 @@ import { type EtcdFlags, mayRestore, parseCommand, versionOf } from './command-l
 import { type Ground, NAMESPACE } from './ground.ts';
 import { Mounts, sourcesOf } from './mounts.ts';
 import type { Nodes } from './nodes.ts';
-import { type Bootstrap, type Ending, fatal, isHealthy, podStatus, type Run, restores } from './pod-run.ts';
+import { type Bootstrap, type Ending, fatal, isHealthy, podStatus, preStopMs, type Run, restores } from './pod-run.ts';
 import type { Disk, Volumes } from './volumes.ts';
 
 /** A Secret that is missing is looked for again. */
@@ -248,7 +248,8 @@ export class Kubelet {
   #stop(run: Run): void {
     if (run.state === 'stopping' || !this.#nodes.isUp(run.node)) return;
     run.state = 'stopping';
-    this.#ground.soon(10, 2_000, () => {
+    const goesOnMs = preStopMs(this.#pod(run));
+    this.#ground.soon(goesOnMs + 10, goesOnMs + 2_000, () => {
       if (!this.#nodes.isUp(run.node)) return void (run.state = 'ended');
       this.#drop(run);
       this.#ground.finishPod(run.name);
@@ -333,12 +334,6 @@ export class Kubelet {
     const pod = this.#pod(run);
     if (!this.#nodes.isUp(run.node) || !pod) return;
     const times = { now: this.#ground.timeline.time, since: this.#since(run) };
-    this.#ground.patchStatus(
-      pods,
-      { namespace: NAMESPACE, name: run.name },
-      {
-        ...podStatus(run, pod, times, over),
-      },
-    );
+    this.#ground.patchStatus(pods, { namespace: NAMESPACE, name: run.name }, { ...podStatus(run, pod, times, over) });
   }
 }

@@ -127,3 +127,7 @@ export function isHealthy({ serving, isolated, disk }: ModelNode): boolean {
   const corrupt = state.alarms.all.some(({ alarm }) => alarm === 'corrupt');
   return leader !== undefined && members.get(disk.id)?.isLearner === false && !corrupt;
 }
+
+/** How long etcd runs after its Pod was deleted, before the kubelet sends it SIGTERM. */
+export const preStopMs = (pod: Pod | undefined): number =>
+  1_000 * (pod?.spec?.containers.find(({ name }) => name === 'etcd')?.lifecycle?.preStop?.sleep?.seconds ?? 0);
