@@ -4,6 +4,13 @@ import type { Node } from '../gen/kube.ts';
 /** On a PVC: the node that the scheduler chose when the volume was provisioned. A Pod that waits for a lost node has no nodeName. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 
+/** The Cluster Autoscaler and Karpenter taint a node before they drain and delete it. */
+const ABOUT_TO_BE_DRAINED = ['ToBeDeletedByClusterAutoscaler', 'karpenter.sh/disrupted'];
+
+/** It takes no new Pods, and those that it has are mostly evicted next: `kubectl drain` cordons a node first. */
+export const isCordoned = ({ spec }: Node): boolean =>
+  spec?.unschedulable === true || spec?.taints?.some(({ key }) => ABOUT_TO_BE_DRAINED.includes(key)) === true;
+
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
 /** A user has tainted it: it is shut down and will not write any more. */

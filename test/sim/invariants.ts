@@ -232,6 +232,17 @@ export const notTheLastCopy: OnChange = ({ world }, call, answer) => {
   return copies.length > 0 ? undefined : 'the last copy of the data was removed';
 };
 
+/** The leadership goes to a voter that serves, or did lately: towards any other, etcd drops writes until it gives up. */
+export const transfereeServes: OnChange = ({ world, history, usurpedUntil }, { method, args, ask }, answer) => {
+  if (method !== 'moveLeader' || !groupOf(world)) return undefined;
+  if (usurpedUntil > world.ground.timeline.now) return undefined; // it may be a voter of the other cluster
+  const [to] = args as readonly [bigint];
+  const run = [...world.kubelet.runs.values()].find(({ ip }) => ask.endpoint.includes(`//${ip}:`));
+  const stops = run?.state === 'stopping' || world.nodes.get(run?.node)?.cordoned === true;
+  if (answer?.ok && stops) world.ground.count('leadership handed over');
+  return history.wasReachableLately(to) ? undefined : `the leadership is transferred to ${hexId(to)}, which is down`;
+};
+
 /** I8: acknowledged writes survive, as long as faults destroyed fewer than a quorum of the disks. */
 export const acknowledgedWritesSurvive: Always = (scene) => {
   if (scene.dataExcused || isClusterDeleted(scene.world)) return undefined;
@@ -315,4 +326,4 @@ export const AFTER_WRITE = {
   authConditionIsTrue,
 };
 export const BEFORE_CHANGE = { oneChangeAtATime, onlyTheHolderActs, oneDisruption };
-export const AFTER_CHANGE = { quorumAfterChange, notTheLastCopy };
+export const AFTER_CHANGE = { quorumAfterChange, notTheLastCopy, transfereeServes };

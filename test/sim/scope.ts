@@ -120,6 +120,7 @@ export const MUST_HAPPEN: readonly string[] = [
   'alarm: corrupt',
   'misjudged by all',
   'learner stalled',
+  'leadership handed over',
   'api: refused Pod',
   'restore: done',
   'restore: failed',

@@ -4,7 +4,7 @@ import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
 import { member, modelWorld, podOf, putInCache } from '../../../test/support/builders/ports.ts';
 import { aSchedule } from '../../../test/support/builders/schedules.ts';
 import { CERTIFICATE_NAME_ANNOTATION, CLUSTER_LABEL, QUARANTINE_LABEL } from '../../api/names.ts';
-import type { Pod, PodDisruptionBudget } from '../../gen/kube.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../../gen/kube.ts';
 import { secrets } from '../../kube/resources.ts';
 import { isComplete, wireCluster } from './controller.ts';
 
@@ -88,6 +88,34 @@ test('a PVC whose labels come back while it is being deleted enqueues its cluste
   expect(enqueued()).toBe(1);
   putInCache(volumes, pvc('3', { name: 'data-db-2' }));
   expect(enqueued()).toBe(1);
+});
+
+test('a node that is cordoned enqueues the clusters that have a Pod on it; its heartbeats and other nodes do not', () => {
+  const { nodes, pods, enqueued } = aWorld();
+  const pod = podOf(1);
+  putInCache(pods, { ...pod, spec: { containers: [], nodeName: 'n1' } });
+  enqueued();
+  const node = (name: string, resourceVersion: string, unschedulable: boolean): Node => ({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, resourceVersion },
+    spec: { unschedulable },
+  });
+  putInCache(nodes, node('n1', '1', false), node('n1', '2', false), node('n2', '3', true));
+  expect(enqueued()).toBe(0);
+  putInCache(nodes, node('n1', '4', true));
+  expect(enqueued()).toBe(1);
+  putInCache(nodes, node('n1', '5', true), node('n1', '6', false));
+  expect(enqueued()).toBe(0);
+});
+
+test('a Pod that is being deleted enqueues its cluster', () => {
+  const { pods, enqueued } = aWorld();
+  const pod = podOf(1);
+  putInCache(pods, pod);
+  enqueued();
+  putInCache(pods, { ...pod, metadata: { ...pod.metadata, resourceVersion: '9', deletionTimestamp: 'now' } });
+  expect(enqueued()).toBeGreaterThan(0);
 });
 
 test('every change of an EtcdMember enqueues its cluster', () => {

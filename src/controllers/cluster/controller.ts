@@ -9,6 +9,7 @@ import { CLUSTER_LABEL, etcdClusters, QUARANTINE_LABEL } from '../../api/names.t
 import { asksCertManager, certificateKind } from '../../domain/cert-manager.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { RATE_LIMITED } from '../../domain/disruption.ts';
+import { isCordoned } from '../../domain/node.ts';
 import { controllerOf } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
@@ -69,6 +70,14 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
     const name = metadata?.labels?.[CLUSTER_LABEL];
     if (name !== undefined && !sameJson(fateOf(before), fateOf(after)))
       enqueue(refKey({ namespace: metadata?.namespace ?? '', name }));
+  });
+  // The leader hands over before its Pod is evicted. The heartbeats of nodes change nothing for a cluster.
+  ports.nodes.onChange((before, after) => {
+    if (!after || !isCordoned(after) || (before && isCordoned(before))) return;
+    for (const pod of ports.pods.all()) {
+      const cluster = pod.spec?.nodeName === after.metadata.name ? clusterOf(pod) : undefined;
+      if (cluster !== undefined) enqueue(refKey({ namespace: pod.metadata.namespace ?? '', name: cluster }));
+    }
   });
   const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.pdbs, ports.certificates];
   for (const store of owned)

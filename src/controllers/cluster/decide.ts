@@ -47,7 +47,7 @@ import { promote } from './rules/promote.ts';
 import { restartRefusing } from './rules/refused-changes.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
 import { restart, restartExpired, restoreTraffic } from './rules/restart.ts';
-import { expireVolumes, otherClusterId, recordVoters, steady, waitForMembers } from './rules/running.ts';
+import { expireVolumes, handOver, otherClusterId, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { correctServices, relabel } from './rules/services.ts';
 import { deleteRemovedMember, removeLeaving, removeOrphanMember, shrink } from './rules/shrink.ts';
 import { withApplicableSpec } from './spec-drift.ts';
@@ -96,6 +96,7 @@ export const MEMBERSHIP: Rules = [
   { name: 'clusterIdMismatch', rule: otherClusterId }, // before any rule that uses a response of etcd
   { name: 'pause', rule: pause }, // before any rule that changes the membership
   { name: 'resume', rule: resume },
+  { name: 'handOver', rule: handOver }, // after pause, which stops all members; before any change of membership, which may wait for minutes
   { name: 'restartRefusing', rule: restartRefusing(WANTED_CHANGE) }, // before the membership changes that it retries; after deletion and pause, which end it
   { name: 'completePending', rule: completePending }, // half-created by an earlier operator
   { name: 'removeLeaving', rule: removeLeaving }, // a removal in progress is finished before another change

@@ -15,6 +15,8 @@ import {
   type Decided,
   type EtcdMemberEntry,
   entriesOf,
+  isLosingPvc,
+  isNotBeingDeleted,
   type MemberView,
   memberOf,
 } from './observed.ts';
@@ -78,12 +80,60 @@ export const addition = (o: ClusterFacts, member: string): Step<ClusterCall> => 
   return etcdStep(o, { name: 'addLearner', peerURL: url }, member);
 };
 
+/** Why the member will soon stop, by no decision of this reconcile; `undefined` when nothing indicates it. */
+export function goesAway({ pod, nodeCordoned }: MemberView): string | undefined {
+  if (pod.is === 'present' && pod.terminating === true) return 'its Pod is being deleted';
+  return nodeCordoned === true ? 'its node is cordoned' : undefined;
+}
+
+/** It would keep the leadership: the next transfer costs clients as much as this one. */
+const stays = (m: MemberView): boolean =>
+  goesAway(m) === undefined &&
+  isNotBeingDeleted(m) &&
+  !isLosingPvc(m) &&
+  m.pod.is === 'present' &&
+  m.pod.ready &&
+  m.pod.drainingSince === undefined;
+
+interface Transferee {
+  readonly entry: EtcdMemberEntry;
+  readonly stays: boolean;
+}
+
+/**
+ * The healthy voter that takes over from this one. Until the transferee has the whole log of the leader, the leader drops
+ * proposals: so, of those that stay, the one that has applied most.
+ */
+function transfereeOf(o: ClusterFacts, id: string | undefined): Transferee | undefined {
+  const rank = (entry: EtcdMemberEntry): readonly [number, number] => {
+    const m = memberOf(o, entry);
+    return [Number(m !== undefined && stays(m)), m?.self?.applied ?? 0];
+  };
+  const ranked = healthyVoters(o)
+    .filter((entry) => entry.id !== id)
+    .map((entry) => ({ entry, rank: rank(entry) }))
+    .toSorted((a, b) => b.rank[0] - a.rank[0] || b.rank[1] - a.rank[1]);
+  const [best] = ranked;
+  return best && { entry: best.entry, stays: best.rank[0] === 1 };
+}
+
+interface Transfer {
+  /** Only to a member that stays. Otherwise etcd hands over when it stops, to one that is left by then. */
+  readonly toOneThatStays?: boolean;
+}
+
 /** What a change of the leader waits for: a transfer costs clients milliseconds instead of an election. `undefined` when it need not wait, or no other voter is healthy. */
-export function transferFirst(o: ClusterFacts, id: string | undefined, message: string): Decided {
-  const to = healthyVoters(o).find((entry) => entry.id !== id);
-  if (leaderOf(o) !== id || !to) return undefined;
+export function transferFirst(
+  o: ClusterFacts,
+  id: string | undefined,
+  message: string,
+  { toOneThatStays = false }: Transfer = {},
+): Decided {
+  const to = leaderOf(o) === id ? transfereeOf(o, id) : undefined;
+  if (!to || (toOneThatStays && !to.stays)) return undefined;
+  const name = nameIn(to.entry);
   return {
-    message: `${message}; transferring leadership to ${nameIn(to)} first`,
-    steps: [etcdStep(o, { name: 'moveLeader', to: to.id }, nameIn(to))],
+    message: `${message}; transferring leadership to ${name} first`,
+    steps: [etcdStep(o, { name: 'moveLeader', to: to.entry.id }, name)],
   };
 }

@@ -66,6 +66,11 @@ test.each<[string, Pod | undefined, PodView]>([
     specified({ containers: [{ name: 'etcd', command: ['etcd', '--max-learners=8'] }] }),
     { ...FRESH, maxLearners: 8 },
   ],
+  [
+    'etcd that goes on for a while when its Pod is deleted',
+    specified({ containers: [{ name: 'etcd', lifecycle: { preStop: { sleep: { seconds: 2 } } } }] }),
+    { ...FRESH, preStopMs: 2_000 },
+  ],
   ['the flag of another container', specified({ containers: [{ name: 'x', command: ['--max-learners=8'] }] }), FRESH],
   [
     'a Pod that restores a snapshot',
@@ -110,3 +115,19 @@ test.each<[string, Pod | undefined, PersistentVolumeClaim | undefined, boolean |
   };
   expect(viewOf(stores as unknown as Parameters<typeof viewOf>[0], aCluster(), aMember()).nodeGone).toBe(nodeGone);
 });
+
+test.each<[string, Node | undefined, boolean | undefined]>([
+  ['cordoned', node('x', { unschedulable: true }), true],
+  ['about to be deleted by the Cluster Autoscaler', tainted('ToBeDeletedByClusterAutoscaler'), true],
+  ['about to be deleted by Karpenter', tainted('karpenter.sh/disrupted'), true],
+  ['tainted for another reason', tainted('example.com/gpu'), undefined],
+  ['schedulable', node('x'), undefined],
+  ['deleted', undefined, undefined],
+])('whether the node of a member is about to be drained: %s', (_, found, expected) => {
+  const stores = { pods: { get: () => onNode('x') }, volumes: { get: () => undefined }, nodes: { get: () => found } };
+  expect(viewOf(stores as unknown as Parameters<typeof viewOf>[0], aCluster(), aMember()).nodeCordoned).toBe(expected);
+});
+
+function tainted(key: string): Node {
+  return node('x', { taints: [{ key, effect: 'NoSchedule' }] });
+}

@@ -3,10 +3,10 @@ import { mountIn } from '../../access/evaluate/mounts.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, drainingSince, volumeClaimName } from '../../api/names.ts';
-import { isOutOfService, SELECTED_NODE } from '../../domain/node.ts';
+import { isCordoned, isOutOfService, SELECTED_NODE } from '../../domain/node.ts';
 import { controllerOf, identity, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
-import type { Node, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
+import type { Container, Node, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
@@ -19,7 +19,7 @@ export interface MemberStores {
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
   readonly volumes: Store<PersistentVolumeClaim>;
-  readonly nodes: Pick<Store<Node>, 'get'>;
+  readonly nodes: Pick<Store<Node>, 'get' | 'onChange'>;
 }
 
 export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly MemberView[] {
@@ -34,18 +34,15 @@ export const viewOf = (ports: Omit<MemberStores, 'members'>, cluster: EtcdCluste
   const { namespace = '', name = '' } = object.metadata;
   const pvc = ports.volumes.get(refKey({ namespace, name: volumeClaimName(name) }));
   const pod = ports.pods.get(refKey({ namespace, name }));
-  const node = pod?.spec?.nodeName ?? pvc?.metadata.annotations?.[SELECTED_NODE];
+  const nodeName = pod?.spec?.nodeName ?? pvc?.metadata.annotations?.[SELECTED_NODE];
+  const node = nodeName === undefined ? undefined : ports.nodes.get(refKey({ namespace: '', name: nodeName }));
   return {
     object,
     pod: podView(pod, cluster, object),
     ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating', pvcObject: pvc }),
-    ...(node !== undefined && isNodeGone(ports, node) && { nodeGone: true }),
+    ...(nodeName !== undefined && (node === undefined || isOutOfService(node)) && { nodeGone: true }),
+    ...(node && isCordoned(node) && { nodeCordoned: true }),
   };
-};
-
-const isNodeGone = ({ nodes }: Pick<MemberStores, 'nodes'>, name: string): boolean => {
-  const node = nodes.get(refKey({ namespace: '', name }));
-  return node === undefined || isOutOfService(node);
 };
 
 /**
@@ -84,14 +81,22 @@ function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember)
     ...(running !== undefined && { runningSince: Date.parse(running) }),
     ...((container?.restartCount ?? 0) > 0 && { restarted: true }),
     maxLearners: maxLearnersOf(pod),
+    ...present({ preStopMs: preStopMs(pod) }),
     ...(draining !== undefined && { drainingSince: Date.parse(draining) || 0 }),
     ...((client || peer) && { tls: present({ client, peer }) }),
   };
 }
 
+const etcdIn = (pod: Pod): Container | undefined => pod.spec?.containers.find(({ name }) => name === 'etcd');
+
+const preStopMs = (pod: Pod): number | undefined => {
+  const seconds = etcdIn(pod)?.lifecycle?.preStop?.sleep?.seconds;
+  return seconds === undefined ? undefined : seconds * 1_000;
+};
+
 /** One without the flag, and in versions before 3.6. */
 function maxLearnersOf(pod: Pod): number {
-  const command = pod.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
+  const command = etcdIn(pod)?.command ?? [];
   const stated = command.find((arg) => arg.startsWith('--max-learners='))?.split('=')[1];
   return stated === undefined ? 1 : Number(stated);
 }

@@ -42,6 +42,8 @@ export type PodView =
       readonly tls?: Readonly<Partial<Record<EtcdPortName, Mount>>>;
       /** Set only for a seed that restores a snapshot. */
       readonly restore?: RestoreView;
+      /** How long its etcd goes on after the Pod was deleted, and has left the client Service: `preStop`. */
+      readonly preStopMs?: number;
       /** When the Pod was taken out of the client Service for a restart. */
       readonly drainingSince?: number;
     };
@@ -62,6 +64,8 @@ export interface MemberView {
   readonly pvc?: 'present' | 'terminating';
   /** Its node was deleted, or is out of service. */
   readonly nodeGone?: boolean;
+  /** Its node is cordoned, or about to be drained. */
+  readonly nodeCordoned?: boolean;
   readonly pvcObject?: PersistentVolumeClaim;
   /** `undefined`: its etcd was not asked, or did not respond. */
   readonly self?: SelfReport | undefined;

@@ -11,6 +11,7 @@ export interface NodeState {
   /** off: its processes are dead. cutOff: they run, and are unreachable. gone: it never comes back. */
   state: 'up' | 'off' | 'cutOff' | 'gone';
   outOfService: boolean;
+  cordoned: boolean;
 }
 
 /** The node controller waits this long before a node is NotReady, and Pods are evicted this long after that. */
@@ -29,7 +30,7 @@ export class Nodes {
 
   add(): NodeState {
     const name = `node-${++this.#named}`;
-    const node: NodeState = { name, state: 'up', outOfService: false };
+    const node: NodeState = { name, state: 'up', outOfService: false, cordoned: false };
     this.all.push(node);
     this.#ground.write((api) => api.create(nodes, aNode(name)));
     this.#report(node, 'True', 'KubeletReady');
@@ -71,6 +72,13 @@ export class Nodes {
     if (node.outOfService) this.#ground.patch(nodes, { namespace: '', name: node.name }, { spec: { taints: null } });
     node.outOfService = false;
     this.#report(node, 'True', 'KubeletReady');
+  }
+
+  /** Pods that run there go on, and no other is scheduled there. */
+  cordon(node: NodeState, unschedulable: boolean): void {
+    if (node.state === 'gone') return;
+    node.cordoned = unschedulable;
+    this.#ground.patch(nodes, { namespace: '', name: node.name }, { spec: { unschedulable } });
   }
 
   /** A user or the cloud provider reports that this node will not come back by itself: its Pods are deleted immediately. */

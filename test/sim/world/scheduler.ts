@@ -49,7 +49,9 @@ export class Scheduler {
     const claim = this.#volumes.claimOf(pod);
     if (named && (!claim || claim.metadata.deletionTimestamp || claim.status?.phase === 'Lost')) return undefined;
     const bound = this.#volumes.of(claim?.metadata.uid);
-    const able = this.#nodes.all.filter(({ name, state }) => state === 'up' && (!bound?.node || bound.node === name));
+    const able = this.#nodes.all.filter(
+      ({ name, state, cordoned }) => state === 'up' && !cordoned && (!bound?.node || bound.node === name),
+    );
     const siblings = this.#ground.api
       .peek(pods)
       .filter((p) => p.metadata.labels?.[CLUSTER_LABEL] === pod.metadata.labels?.[CLUSTER_LABEL])

@@ -250,6 +250,14 @@ describe('the client Service of a restarted member', () => {
     expect(stepsOf(draining(three, 1, 3_000))).toEqual([`delete ${name(2)}`]);
   });
 
+  test.each<[number, string]>([
+    [2_000, `delete ${name(2)}`],
+    [1_000, patched(null, iso(three.now))],
+  ])('loses a member whose etcd goes on for %d ms when its Pod is deleted: %s', (preStopMs, expected) => {
+    const o = changed(three, 1, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, preStopMs } } : m));
+    expect(stepsOf(o)).toEqual([expected]);
+  });
+
   test.each<[string, Gathered]>([
     ['because another one is down', rotating([started(OLD), started(OLD), started(BOTH, down)], widening)],
     ['because the rotation is over', rotating([up, up, up], {})],

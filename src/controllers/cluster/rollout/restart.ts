@@ -1,6 +1,6 @@
 /** How one member is restarted, whatever the reason: out of the client Service, leadership transferred, then its Pod deleted. */
 import { DRAINING_ANNOTATION, OLD_DRAINING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
-import { DRAIN_MS } from '../../../domain/timing.ts';
+import { DRAIN_MS, PRE_STOP_SECONDS } from '../../../domain/timing.ts';
 import { iso } from '../../../lib/time.ts';
 import { type ObjectRef, refTo, type Step } from '../../../runtime/plan.ts';
 import { transferFirst } from '../etcd-calls.ts';
@@ -24,7 +24,8 @@ function nextStep(o: Observed, { m, message, reason }: Restart): ClusterDecision
   const transfer = transferFirst(o, entry?.id, message);
   if (transfer) return transfer;
   const votes = entry?.isLearner === false;
-  const drainedMs = !votes || isInMemory(m) || votersOf(o).length === 1 ? DRAIN_MS : drainingForMs(o, m);
+  const needsNoDrain = !votes || isInMemory(m) || votersOf(o).length === 1 || drainsItself(m);
+  const drainedMs = needsNoDrain ? DRAIN_MS : drainingForMs(o, m);
   if (drainedMs === undefined)
     return {
       message: `${message}; taking it out of the client Service first`,
@@ -36,6 +37,10 @@ function nextStep(o: Observed, { m, message, reason }: Restart): ClusterDecision
   const what = votes && isInMemory(m) ? refTo('EtcdMember', m.object) : podOf(m);
   return { message, steps: [{ do: 'delete', what }], event: { type: 'Normal', reason, note: message } };
 }
+
+/** Its Pod leaves the client Service when it is deleted, and its etcd goes on for a while. */
+const drainsItself = ({ pod }: MemberView): boolean =>
+  pod.is === 'present' && (pod.preStopMs ?? 0) >= PRE_STOP_SECONDS * 1_000;
 
 /** A clock that was set back does not keep the member out of the Service. */
 export const drainingForMs = (o: Observed, { pod }: MemberView): number | undefined =>

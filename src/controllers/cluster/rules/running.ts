@@ -2,6 +2,7 @@
 import { RESYNC_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
 import { independent } from '../../../runtime/plan.ts';
 import { blockedBy } from '../disruption-view.ts';
+import { goesAway, transferFirst } from '../etcd-calls.ts';
 import {
   type ClusterDecision,
   type Contributed,
@@ -19,7 +20,7 @@ import {
   readyCondition,
 } from '../observed.ts';
 import { expired } from '../quarantine.ts';
-import { isHealthy } from '../quorum.ts';
+import { isHealthy, leaderOf } from '../quorum.ts';
 import { waitingLosses } from '../replacement.ts';
 import { voterSteps } from '../voters.ts';
 
@@ -30,6 +31,24 @@ export const otherClusterId = (o: Observed): Decided => {
 };
 
 export const recordVoters = (o: Observed): Contributed => independent('the voters have changed', voterSteps(o));
+
+/** A transfer that etcd refuses must not hold up the changes of membership that may be the reason for the refusal. */
+const MAX_ATTEMPTS = 2;
+
+/**
+ * etcd itself hands over as the last thing before it exits: it first waits for open streams, up to 7 s with the default election
+ * timeout, and leads without accepting connections. The operator does it as soon as the Pod is deleted or its node cordoned.
+ */
+export function handOver(o: Observed): Decided {
+  const leader = leaderOf(o);
+  const m = o.members.find((each) => leader !== undefined && entryOf(o, each)?.id === leader);
+  const because = m?.self && goesAway(m);
+  if (!m || because === undefined || hasFailed(o)) return undefined;
+  return transferFirst(o, leader, `${nameOf(m)} leads, and ${because}`, { toOneThatStays: true });
+}
+
+const hasFailed = ({ memory }: Observed): boolean =>
+  memory.failures.some(({ call, times }) => call === 'moveLeader' && times >= MAX_ATTEMPTS);
 
 export const expireVolumes = (o: Observed): Decided => expired(o);
 
