@@ -44,6 +44,7 @@ test('the Job retries transient failures only', () => {
     'NoMemberReachable',
     'LoginRefused', // a new password may not be applied yet
     'StreamBroken',
+    'SourceGrowing', // the store may be faster later
     'DigestMismatch',
     'StoreUnreachable',
     'NoSpace', // space may be freed

@@ -19,17 +19,7 @@ export async function relayTo(target: number): Promise<Relay> {
   let sent = 0;
   let last = performance.now();
   let port = 0;
-  let rate = Number.POSITIVE_INFINITY;
-  let freeAt = 0;
-  const slowly = (): Transform =>
-    new Transform({
-      transform: (bytes: Buffer, _, done) => {
-        const now = performance.now();
-        freeAt = Math.max(now, freeAt) + (1000 * bytes.length) / rate;
-        if (freeAt === now) done(null, bytes);
-        else setTimeout(done, freeAt - now, null, bytes);
-      },
-    });
+  const throttle = new Throttle();
   let server: Server | undefined;
   const pass = (client: Socket): void => {
     const upstream = connect(target, '127.0.0.1');
@@ -49,7 +39,7 @@ export async function relayTo(target: number): Promise<Relay> {
     upstream.on('data', () => {
       last = performance.now();
     });
-    client.pipe(slowly()).pipe(upstream);
+    client.pipe(throttle.stream()).pipe(upstream);
     upstream.pipe(client);
   };
   const mend = async (): Promise<void> => {
@@ -67,7 +57,7 @@ export async function relayTo(target: number): Promise<Relay> {
     mend,
     sent: () => sent,
     throttle: (bytesPerSecond) => {
-      rate = bytesPerSecond;
+      throttle.bytesPerSecond = bytesPerSecond;
     },
     quietMs: () => performance.now() - last,
     cut: async () => {
@@ -76,4 +66,21 @@ export async function relayTo(target: number): Promise<Relay> {
       await closed;
     },
   };
+}
+
+/** One rate for all its streams together. */
+class Throttle {
+  bytesPerSecond: number = Number.POSITIVE_INFINITY;
+  #freeAt = 0;
+
+  stream(): Transform {
+    return new Transform({
+      transform: (bytes: Buffer, _, done) => {
+        const now = performance.now();
+        this.#freeAt = Math.max(now, this.#freeAt) + (1000 * bytes.length) / this.bytesPerSecond;
+        if (this.#freeAt === now) done(null, bytes);
+        else setTimeout(done, this.#freeAt - now, null, bytes);
+      },
+    });
+  }
 }

@@ -74,7 +74,7 @@ async function assemble(
   writeFileSync(program, (await bundle('src/bin/operator.ts')).code);
   let namespaces = 0;
   const proxies: FaultProxy[] = [];
-  let kubeletApi: KubeletApi | undefined;
+  const forwarding = portForwarding(kubelet);
   return {
     admin,
     kubelet,
@@ -89,10 +89,7 @@ async function assemble(
         '--health-probe-bind-address=0',
         ...flags,
       ]),
-    forwardPorts: async () => {
-      kubeletApi ??= await serveKubeletApi((namespace, pod) => kubelet.addressOf(namespace, pod));
-      await kubelet.announce(kubeletApi.port);
-    },
+    forwardPorts: forwarding.start,
     runAgents: () => new AgentRuns({ client: admin, processes, folder, kubelet }),
     namespace: () => createNamespace(admin, `test-${++namespaces}`),
     createCluster: (namespace, name, spec = {}) =>
@@ -112,7 +109,7 @@ async function assemble(
       condition: (namespace, name, ...wanted) => condition(admin, { namespace, name }, timeoutMs, ...wanted),
     }),
     stop: async () => {
-      kubeletApi?.close();
+      forwarding.stop();
       await kubelet.stop();
       etcd.close();
       await processes.stopAll();
@@ -120,6 +117,17 @@ async function assemble(
       await admin.transport.close();
       removeFolder(folder);
     },
+  };
+}
+
+function portForwarding(kubelet: Kubelet): { readonly start: () => Promise<void>; readonly stop: () => void } {
+  let api: KubeletApi | undefined;
+  return {
+    start: async () => {
+      api ??= await serveKubeletApi((namespace, pod) => kubelet.addressOf(namespace, pod));
+      await kubelet.announce(api.port);
+    },
+    stop: () => api?.close(),
   };
 }
 
