@@ -214,7 +214,9 @@ function expiredOf(world: SecretSet, side: PortTrust, certificates: readonly Cer
  * server certificate: otherwise a Secret that the cluster itself does not need would keep the operator from reconciling it.
  */
 function materialOf(world: SecretSet, side: PortTrust): Material | undefined {
-  const ca = (activeBundle(side) ?? side.targetBundle)?.text ?? '';
+  // Also the target: a user may have replaced the CA while the first Pod was being created. Its member serves a certificate of the
+  // new one then, and the recorded bundle is widened only after the operator has reached it.
+  const ca = caBundleIn(activeBundle(side)?.text ?? '', side.targetBundle?.text ?? '')?.text ?? '';
   if (certificatesIn(ca).length === 0) return undefined;
   const needs = certificatesOf(world.cluster);
   const own = needs.find(({ role }) => role === 'operator');
