@@ -3,7 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { STATE_VARIABLE } from '../../src/domain/agent-task.ts';
+import { MOUNTS, STATE_VARIABLE } from '../../src/domain/agent-task.ts';
 import { run as runTool } from '../../tools/process.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
 import { ask } from '../support/servers/etcd.ts';
@@ -131,10 +131,10 @@ describe('a cluster that fills most of its volume', () => {
   test('is restored into a volume of the same size, and serves and accepts writes there', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', full);
-    const scratch = join(at.agent.root, 'fetched');
+    const scratch = join(at.agent.root, MOUNTS.fetched);
     mkdirSync(scratch);
     await onVolume(at, volume, async () => {
-      succeeded(await at.agent.run(at.task({ scratch }), at.tools));
+      succeeded(await at.agent.run(at.task({ scratch: MOUNTS.fetched }), at.tools));
       expect([inside(at), readdirSync(scratch)]).toEqual([['member'], []]);
       await start(at);
       await expectKeys(at, full);
@@ -146,10 +146,10 @@ describe('a cluster that fills most of its volume', () => {
   test('is restored through its own volume when the disk of the node has no room, if that is large enough', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', full);
-    const scratch = join(at.agent.root, 'fetched');
+    const scratch = join(at.agent.root, MOUNTS.fetched);
     await mounted(scratch, 100, async () => {
       await onVolume(at, volume, async () => {
-        const { reason, message } = failure(await at.agent.run(at.task({ scratch }), at.tools));
+        const { reason, message } = failure(await at.agent.run(at.task({ scratch: MOUNTS.fetched }), at.tools));
         expect([reason, message]).toEqual([
           'NoSpace',
           expect.stringContaining('of the node’s disk, 85 MiB may be used'),
@@ -157,7 +157,7 @@ describe('a cluster that fills most of its volume', () => {
         expect(inside(at)).toEqual([]);
       });
       await onVolume(at, 2 * volume, async () => {
-        succeeded(await at.agent.run(at.task({ scratch }), at.tools));
+        succeeded(await at.agent.run(at.task({ scratch: MOUNTS.fetched }), at.tools));
         expect(inside(at)).toEqual(['member']);
       });
     });

@@ -10,6 +10,7 @@ import { type RestoreTask, STATE_VARIABLE } from '../../domain/agent-task.ts';
 import { present } from '../../lib/present.ts';
 import { AgentFailure } from '../failure.ts';
 import { checkVersionCompat } from '../format/version-compat.ts';
+import { mounted } from '../secrets.ts';
 import { disableAuth } from './disable-auth.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
 import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
@@ -80,7 +81,10 @@ export async function restore(task: RestoreTask, signal: AbortSignal): Promise<S
     log('the cluster is already bootstrapped: nothing is restored');
     return { ok: true, task: 'restore', already: true };
   }
-  const { already, revision } = await restoreInto(await wantedBy(task, signal), task);
+  const { already, revision } = await restoreInto(await wantedBy(task, signal), {
+    ...task,
+    ...(task.scratch !== undefined && { scratch: mounted(task.scratch) }),
+  });
   return { ok: true, task: 'restore', ...(already && { already }), ...(revision !== undefined && { revision }) };
 }
 

@@ -1,5 +1,4 @@
 /** The init containers of a member's Pod: runs the agent until it has succeeded. */
-import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { TASK_VARIABLE, type Task } from '../../../src/domain/agent-task.ts';
 import type { Container, ContainerState, ContainerStatus, Pod } from '../../../src/gen/kube.ts';
@@ -76,10 +75,7 @@ async function runAgent(
 ): Promise<Ended> {
   const alone: Pod = { ...pod, spec: { ...pod.spec, containers: [container] } };
   const { env, ended } = await placeOf(client, folder, alone, container.name, over);
-  // In place of the emptyDir, which is of this Pod alone.
-  const scratch = join(env['AGENT_ROOT'] ?? '', 'scratch');
-  mkdirSync(scratch, { recursive: true });
-  const task = { ...(JSON.parse(env[TASK_VARIABLE] ?? '{}') as Task), dataDir, scratch };
+  const task = { ...(JSON.parse(env[TASK_VARIABLE] ?? '{}') as Task), dataDir };
   const child = processes.start(
     `${pod.metadata.name}-${container.name}`,
     process.execPath,

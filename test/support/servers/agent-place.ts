@@ -43,6 +43,9 @@ export async function placeOf(
     mkdirSync(dirname(join(place, path)), { recursive: true });
     symlinkSync(target, join(place, path));
   }
+  for (const { name, mountPath } of pod.spec?.containers[0]?.volumeMounts ?? [])
+    if (pod.spec?.volumes?.find((volume) => volume.name === name)?.emptyDir)
+      mkdirSync(join(place, mountPath), { recursive: true });
   const result = join(place, 'termination-log');
   return {
     env: { ...process.env, ...environment(pod, ''), AGENT_ROOT: place, AGENT_RESULT: result },
