@@ -1,5 +1,6 @@
 /** EtcdSnapshotSchedule: snapshots on a schedule, with retention and restore drills. */
 import Type from 'typebox';
+import { agentResources } from './agent-resources.ts';
 import { cel } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import { type Kind, namesOf } from './crd.ts';
@@ -51,8 +52,11 @@ const drill = optionalObject(
   {
     every: howMany('A drill follows every n-th successful snapshot. Absent: 1.', 1),
     storageSize: optionalText(
-      'How much ephemeral storage of a node the drill may use. Absent: no limit but that of the node.',
+      'How much ephemeral storage of a node the drill requests, and may use. Absent: two databases and 272 MiB.',
       { pattern: '^[1-9][0-9]*([KMGT]i)?$', maxLength: 20 },
+    ),
+    resources: agentResources(
+      'CPU and memory of the drill. Absent: requests of 100m and 128Mi, and a memory limit of two databases and 1Gi, at least 2Gi.',
     ),
   },
 );
@@ -129,6 +133,9 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
     revision: Type.Optional(Type.Integer({ format: 'int64' })),
     totalKeys: Type.Optional(Type.Integer({ format: 'int64' })),
     hashCompared: Type.Optional(Type.Boolean()),
+    recoverySeconds: optionalInt64(
+      'How long it took from the first byte of the download until a restored member had accepted a write.',
+    ),
     reason: Type.Optional(Type.String()),
     message: Type.Optional(Type.String()),
     earlierFailure: optionalObject(
@@ -141,6 +148,7 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
     uid: optionalText('Its uid, which is also in the manifest of the stored snapshot.'),
     time: Type.String({ format: 'date-time', description: 'When the drill ended.' }),
     uri: optionalText('Where the snapshot is stored.'),
+    takenAt: optionalTime('When its data was read.'),
   }),
   conditions: Type.Optional(ConditionsSchema),
 });
@@ -155,14 +163,44 @@ export type EtcdSnapshotSchedule = CustomObject<
   typeof EtcdSnapshotScheduleStatusSchema
 >;
 
+/** Reasons of drills that are about the snapshot: it cannot be restored as it is. */
+const USELESS: readonly string[] = [
+  'DrillFailed',
+  'SnapshotDamaged',
+  'ManifestDamaged',
+  'ObjectNotFound',
+  'WrongKey',
+  'SnapshotTooNew',
+];
+
+/** The last stored snapshot, when its restore drill has shown that it cannot be restored. */
+export function uselessBackup({
+  status,
+}: EtcdSnapshotSchedule): { readonly name: string; readonly reason: string } | undefined {
+  const { lastDrill, lastSuccessful } = status ?? {};
+  if (!lastDrill || lastDrill.succeeded || lastDrill.name !== lastSuccessful?.name) return undefined;
+  const { name, reason = '' } = lastDrill;
+  return USELESS.includes(reason) ? { name, reason } : undefined;
+}
+
 /**
- * When the data of the last stored snapshot was read: later writes would be lost. `takenAt` is from the clock of a node, which
- * may be ahead, so the time at which the snapshot was known to be stored is the upper limit.
+ * When the data of the last stored snapshot was read, or of the last that a drill restored if that one is useless: later writes
+ * would be lost. `takenAt` is from the clock of a node, which may be ahead, so the time at which the snapshot was known to be
+ * stored is the upper limit.
  */
-export const backedUpAt = ({ status }: EtcdSnapshotSchedule): number | undefined => {
-  const { artifact, time } = status?.lastSuccessful ?? {};
-  const known = [artifact?.takenAt, time].map((text) => Date.parse(text ?? '')).filter((at) => !Number.isNaN(at));
-  return known.length === 0 ? undefined : Math.min(...known);
+export function backedUpAt(schedule: EtcdSnapshotSchedule): number | undefined {
+  const { lastSuccessful, lastRestored } = schedule.status ?? {};
+  const known = uselessBackup(schedule)
+    ? [lastRestored?.takenAt]
+    : [lastSuccessful?.artifact?.takenAt, lastSuccessful?.time];
+  const times = known.map((text) => Date.parse(text ?? '')).filter((at) => !Number.isNaN(at));
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+/** A schedule refers to its cluster by name: after the cluster was recreated, its last snapshot is that of the previous cluster. */
+export const isBackupOf = ({ status }: EtcdSnapshotSchedule, clusterID: string | undefined): boolean => {
+  const stored = status?.lastSuccessful?.artifact?.clusterID;
+  return stored === undefined || clusterID === undefined || stored === clusterID;
 };
 
 /** The cache index of schedules by the cluster in their spec. */

@@ -167,7 +167,7 @@ export function startControllers(
   countReplacements(metrics.registry, ports);
   metrics.gauges(parts);
   metrics.timestamps({ ...EXPIRY, read: () => ports.credentials.expiries() });
-  metrics.timestamps({ ...LAST_BACKUP, read: () => lastBackups(stores.schedules) });
+  metrics.timestamps({ ...LAST_BACKUP, read: () => lastBackups(stores.schedules, stores.clusters) });
   return async () => {
     await Promise.all(parts.controllers.map((controller) => controller.stop()));
     await recorder.flush();

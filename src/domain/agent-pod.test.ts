@@ -11,6 +11,7 @@ test('values of the user reach the agent unchanged although the kubelet expands 
     from: { kind: 'pvc', root: '/r' },
     key: 'a$(HOME)/$$b/$',
     encrypted: false,
+    bumpRevision: 0,
     version: '3.6.16',
   };
   const { env } = agentContainer({ name: 'n', image: 'i', task, mounts: [] });

@@ -49,6 +49,7 @@ test('the Job retries transient failures only', () => {
     'StoreUnreachable',
     'NoSpace', // space may be freed
     'RestoreToolFailed',
+    'OutOfMemory', // the node may have lacked it, not the limit
     'TimedOut',
     'Internal',
   ]);

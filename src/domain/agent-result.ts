@@ -5,6 +5,10 @@ import { ArtifactSchema } from '../api/etcd-snapshot.ts';
 import type { DeepReadonly } from '../api/meta.ts';
 import { printable } from '../lib/printable.ts';
 
+/** An agent that the kernel killed leaves no result; the kubelet reports this reason for its container. */
+export const OOM_KILLED = 'OOMKilled';
+export const OUT_OF_MEMORY = 'OutOfMemory';
+
 /** Transient: a retry may succeed. */
 const TRANSIENT = [
   'NoMemberReachable',
@@ -15,6 +19,7 @@ const TRANSIENT = [
   'StoreUnreachable',
   'NoSpace', // space may be freed
   'RestoreToolFailed',
+  OUT_OF_MEMORY,
   'TimedOut',
   'Internal',
 ] as const;
@@ -36,10 +41,6 @@ const PERMANENT = [
 ] as const;
 export const FAILURES = [...TRANSIENT, ...PERMANENT] as const;
 export type FailureReason = (typeof FAILURES)[number];
-
-/** An agent that the kernel killed leaves no result; the kubelet reports this reason for its container. */
-export const OOM_KILLED = 'OOMKilled';
-export const OUT_OF_MEMORY = 'OutOfMemory';
 
 /** The exit code of a permanent failure: the Job's podFailurePolicy does not retry it. */
 export const HOPELESS_EXIT = 2;
@@ -73,6 +74,8 @@ const ended = [
     totalKeys: whole(),
     hashCompared: Type.Boolean(),
     durationMilliseconds: whole(),
+    /** From the first byte of the download until the restored etcd has accepted a write. */
+    recoveryMilliseconds: Type.Optional(whole()),
   }),
   Type.Object({
     ok: Type.Literal(true),

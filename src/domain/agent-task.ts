@@ -133,8 +133,10 @@ export interface RestoreTask {
   readonly resetRootPassword?: boolean;
 }
 
-export interface DrillTask extends Pick<RestoreTask, 'from' | 'key' | 'encrypted' | 'version'> {
+export interface DrillTask extends Pick<RestoreTask, 'from' | 'key' | 'encrypted' | 'version' | 'bumpRevision'> {
   readonly task: 'drill';
+  /** Of the scratch volume. */
+  readonly limitBytes?: number;
 }
 
 export interface PruneTask {

@@ -1,5 +1,5 @@
 /** The agent drills stored snapshots with real etcd of each version, and detects manifests that do not match. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Manifest } from '../../src/agent/format/manifest.ts';
@@ -7,6 +7,7 @@ import { HOPELESS_EXIT } from '../../src/domain/agent-result.ts';
 import { type DrillTask, MOUNTS } from '../../src/domain/agent-task.ts';
 import { Agent, type Run } from '../support/servers/agent.ts';
 import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, startLab } from '../support/servers/etcd.ts';
+import { eventually } from '../support/servers/processes.ts';
 import {
   KEY,
   store,
@@ -16,7 +17,7 @@ import {
   toolsOf,
   withDamagedPage,
 } from '../support/servers/snapshot-files.ts';
-import { kindOf } from './etcd-world.ts';
+import { kindOf, must } from './etcd-world.ts';
 
 vi.setConfig({ testTimeout: 240_000 }); // each test starts several processes, and many run in parallel
 let lab: EtcdLab;
@@ -40,19 +41,22 @@ async function room(version: EtcdVersion) {
     key: 'x.db',
     encrypted: false,
     version,
+    bumpRevision: 1_000_000,
     ...more,
   });
   const tools = { ...(await toolsOf(version)), DRILL_ADDRESS: address };
-  const drill = (more?: Partial<DrillTask>): Promise<Run> => agent.run(task(more), tools);
+  const start = (more?: Partial<DrillTask>, other = {}) => agent.start(task(more), { ...tools, ...other });
+  const drill = (more?: Partial<DrillTask>, other = {}): Promise<Run> => start(more, other).ended;
   /** `unreachable` once the drill's etcd has ended. */
   const isOver = async () => kindOf(await lab.client.status(ask({ endpoint }, 1_000)));
-  return { agent, drill, isOver };
+  return { agent, start, drill, isOver };
 }
 
 const passed = ({ result, output }: Run) => {
   if (!result?.ok || result.task !== 'drill') throw new Error(`the drill failed: ${output}`);
-  const { durationMilliseconds, ...rest } = result;
-  expect(durationMilliseconds).toBeGreaterThan(0);
+  const { durationMilliseconds, recoveryMilliseconds = 0, ...rest } = result;
+  expect(recoveryMilliseconds).toBeGreaterThan(0);
+  expect(durationMilliseconds).toBeGreaterThan(recoveryMilliseconds); // two restores, of which one counts
   return rest;
 };
 const failure = ({ result, output }: Run) => {
@@ -90,12 +94,69 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
     await store(at.agent, 'x.db', withDamagedPage(taken[version].open));
     const run = await at.drill();
     const { reason, message } = failure(run);
-    expect([reason, message, run.code]).toEqual(['SnapshotDamaged', expect.stringContaining('panic'), HOPELESS_EXIT]);
+    expect([reason, message, run.code]).toEqual([
+      'SnapshotDamaged',
+      expect.stringContaining('etcdutl snapshot status failed'),
+      HOPELESS_EXIT,
+    ]);
   });
 });
 
 describe.concurrent('a drill', () => {
   const version = '3.6.16';
+  const script = (at: { readonly agent: Agent }, text: string): string => {
+    const path = join(at.agent.root, 'etcd');
+    writeFileSync(path, `#!/bin/sh\n${text}\n`);
+    chmodSync(path, 0o755);
+    return path;
+  };
+
+  test('whose etcd is killed, as at a memory limit, says nothing about the snapshot, and is repeated', async () => {
+    const at = await room(version);
+    await store(at.agent, 'x.db', taken[version].open);
+    const run = await at.drill({}, { ETCD_PATH: script(at, 'kill -9 $$') });
+    expect([failure(run).reason, run.code]).toEqual(['OutOfMemory', 1]);
+    expect(failure(run).message).toContain('drill.resources.limits.memory');
+  });
+
+  test('whose etcd exits by itself reports that the data cannot be served', async () => {
+    const at = await room(version);
+    await store(at.agent, 'x.db', taken[version].open);
+    const run = await at.drill({}, { ETCD_PATH: script(at, 'echo panic: it is broken >&2; exit 2') });
+    expect([failure(run).reason, run.code]).toEqual(['DrillFailed', HOPELESS_EXIT]);
+  });
+
+  test('that is interrupted, as by a drain, says nothing about the snapshot, and is repeated', async () => {
+    const at = await room(version);
+    await store(at.agent, 'x.db', taken[version].open);
+    const serving = join(at.agent.root, 'serving');
+    const { process: child, ended } = at.start({}, { ETCD_PATH: script(at, `touch ${serving}; exec sleep 600`) });
+    await eventually('its etcd runs', () => existsSync(serving) || undefined, { timeoutMs: 120_000 });
+    await child.stop('SIGTERM');
+    const run = await ended;
+    expect([failure(run).reason, run.code]).toEqual(['TimedOut', 1]);
+  });
+
+  test('of a full cluster without a key writes to it: the NOSPACE alarm of the source is disarmed', async () => {
+    const at = await room(version);
+    const node = await lab.seed({ version });
+    const { memberId } = must(await lab.client.status(ask(node)));
+    must(await lab.client.maintenance.activate(ask(node), { memberId, alarm: 'noSpace' }));
+    const bytes = Buffer.concat(await Array.fromAsync(lab.client.maintenance.snapshot(ask(node, 60_000))));
+    const { hash: full } = taken[version].open;
+    const hash = { ...full, revision: 1, compactRevision: 3 }; // of another past, so that it is not compared
+    await store(at.agent, 'x.db', { ...taken[version].open, bytes, revision: 1, totalKeys: 0, hash });
+    expect(passed(await at.drill())).toMatchObject({ revision: 1, totalKeys: 0, hashCompared: false });
+  });
+
+  test('uses no more of the node than it may', async () => {
+    const at = await room(version);
+    await store(at.agent, 'x.db', taken[version].open);
+    expect(failure(await at.drill({ limitBytes: 100 * 2 ** 20 }))).toMatchObject({
+      reason: 'NoSpace',
+      message: expect.stringContaining('100 MiB are free'),
+    });
+  });
 
   test('does not compare hashes with different compact revisions', async () => {
     const at = await room(version);

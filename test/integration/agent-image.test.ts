@@ -90,7 +90,7 @@ test('it restores with the tool of the image', { timeout: 180_000 }, async () =>
 });
 
 test('it runs a restore drill with the etcd of the image', { timeout: 180_000 }, async () => {
-  const task: DrillTask = { task: 'drill', ...source };
+  const task: DrillTask = { task: 'drill', bumpRevision: 1_000, ...source };
   expect(await inImage(task)).toMatchObject({
     ok: true,
     task: 'drill',

@@ -66,8 +66,9 @@ export interface NewIdentity extends Pick<RestoreTask, 'initialCluster' | 'token
  * database with a matching digest, so nothing before this detects it; lack of memory makes the file unreadable as well.
  */
 const isDamaged = (output: string): boolean =>
-  /^panic: |^fatal error: fault|invalid database|checksum error|file size too small/m.test(output) &&
-  !/cannot allocate memory|out of memory/.test(output);
+  /^panic: |^fatal error: fault|invalid database|checksum error|file size too small|integrity check failed/m.test(
+    output,
+  ) && !/cannot allocate memory|out of memory/.test(output);
 
 /** Makes a data directory of a new cluster with one member. etcdutl verifies the digest, too. */
 export async function makeDataDirectory(etcdutl: string, to: NewIdentity, signal: AbortSignal): Promise<void> {
@@ -94,11 +95,21 @@ export async function makeDataDirectory(etcdutl: string, to: NewIdentity, signal
       'RestoreToolFailed',
       'this version of etcd cannot raise revisions: restore into 3.5.10 or later, or set bumpRevision to 0',
     );
+  throw toolFailure('restore', { code, output });
+}
+
+function toolFailure(command: string, { code, output }: Ended): AgentFailure {
   if (isDamaged(output))
-    throw new AgentFailure(
+    return new AgentFailure(
       'SnapshotDamaged',
-      `the database in the snapshot is damaged: etcdutl snapshot restore failed with "${lastLines(output)}". Restore another snapshot, and check the disk of the member that this one was taken from`,
+      `the database in the snapshot is damaged: etcdutl snapshot ${command} failed with "${lastLines(output)}". Restore another snapshot, and check the disk of the member that this one was taken from`,
     );
   const how = code === undefined ? 'was killed, perhaps out of memory' : `ended with ${code}`;
-  throw new AgentFailure('RestoreToolFailed', `etcdutl snapshot restore ${how}: ${lastLines(output)}`);
+  return new AgentFailure('RestoreToolFailed', `etcdutl snapshot ${command} ${how}: ${lastLines(output)}`);
+}
+
+/** Reads every page, as bbolt checks them; a restore follows only those that lead to free pages. */
+export async function checkPages(etcdutl: string, file: string, signal: AbortSignal): Promise<void> {
+  const ended = await run(etcdutl, ['snapshot', 'status', file], signal);
+  if (ended.code !== 0) throw toolFailure('status', ended);
 }

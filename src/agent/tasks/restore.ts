@@ -9,11 +9,13 @@ import type { Success } from '../../domain/agent-result.ts';
 import { type RestoreTask, STATE_VARIABLE } from '../../domain/agent-task.ts';
 import { present } from '../../lib/present.ts';
 import { AgentFailure } from '../failure.ts';
+import type { Manifest } from '../format/manifest.ts';
 import { checkVersionCompat } from '../format/version-compat.ts';
 import { mounted } from '../secrets.ts';
 import { disableAuth } from './disable-auth.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
 import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
+import type { Folders } from './room.ts';
 
 /** etcd's name for its data. */
 const MEMBER = 'member';
@@ -66,7 +68,6 @@ export type Target = Pick<
   | 'version'
   | 'resetRootPassword'
 > & {
-  readonly limitBytes?: number;
   /** Whether the operator can authenticate to a database with auth enabled. */
   readonly auth: boolean;
 };
@@ -105,12 +106,22 @@ export async function restoreInto(wanted: Wanted, target: Target): Promise<Resto
   }
 }
 
-async function restoreFresh(wanted: Wanted, target: Target): Promise<Restored> {
-  const { dataDir } = target;
+/** A snapshot on the disk, verified, and readable by the version of etcd that is to serve it. */
+export interface FetchedSnapshot {
+  readonly etcdutl: string;
+  readonly file: string;
+  readonly manifest: Manifest | undefined;
+  readonly sizeBytes: number;
+}
+
+export async function fetchTo(
+  wanted: Wanted,
+  target: Pick<Target, 'version' | 'auth'>,
+  folders: Folders,
+): Promise<FetchedSnapshot> {
   const etcdutl = await findEtcdutl();
   const manifest = await fetchManifest(wanted);
   log(`fetching ${wanted.store.uri(wanted.key)}`);
-  const folders = { data: dataDir, ...present({ scratch: target.scratch, limitBytes: target.limitBytes }) };
   const { facts, sizeBytes, path: file } = await fetchSnapshot(wanted, manifest, folders, FILE);
   log(
     `fetched and verified: a database of ${sizeBytes} bytes, of etcd ${facts.storageVersion ?? facts.clusterVersion ?? '3.5 or earlier'}`,
@@ -121,14 +132,27 @@ async function restoreFresh(wanted: Wanted, target: Target): Promise<Restored> {
       'AuthRequired',
       'auth is enabled in the snapshot, and the cluster has no spec.auth: the operator could not authenticate. Create the cluster with spec.auth and the root password of the snapshot, or with bootstrap.restore.resetRootPassword if that is unknown',
     );
+  return { etcdutl, file, manifest, sizeBytes };
+}
+
+async function restoreFresh(wanted: Wanted, target: Target): Promise<Restored> {
+  const folders = { data: target.dataDir, ...present({ scratch: target.scratch }) };
+  const fetched = await fetchTo(wanted, target, folders);
+  await makeData(fetched, target, wanted.signal);
+  await removeLeftovers(target);
+  const { manifest } = fetched;
+  return { already: false, ...(manifest && { revision: manifest.revision + target.bumpRevision }) };
+}
+
+/** The folder of the data exists and has no data. */
+export async function makeData({ etcdutl, file }: FetchedSnapshot, target: Target, signal: AbortSignal): Promise<void> {
+  const { dataDir } = target;
   const folder = join(dataDir, FOLDER);
   const { member: name, initialCluster, token, peerURL, bumpRevision } = target;
-  await makeDataDirectory(etcdutl, { file, folder, name, initialCluster, token, peerURL, bumpRevision }, wanted.signal);
+  await makeDataDirectory(etcdutl, { file, folder, name, initialCluster, token, peerURL, bumpRevision }, signal);
   if (target.resetRootPassword === true) await disableAuth(folder);
   await syncTree(folder);
   await rename(join(folder, MEMBER), join(dataDir, MEMBER));
   await syncPath(dataDir);
-  await removeLeftovers(target);
   log(`restored into ${dataDir}`);
-  return { already: false, ...(manifest && { revision: manifest.revision + bumpRevision }) };
 }

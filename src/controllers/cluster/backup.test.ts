@@ -105,6 +105,25 @@ test.each<[string, Gathered, string]>([
   expect(conditionOf(o)).toBe(expected);
 });
 
+test('a backup that a drill found useless does not count, and the message names it', () => {
+  const made = schedule('a', '2h', { time: '2026-03-01T09:00:00Z' });
+  const lastDrill = { name: 'x', time: '2026-03-01T09:05:00Z', succeeded: false, reason: 'SnapshotDamaged' };
+  const lastRestored = { name: 'w', time: '2026-03-01T06:10:00Z', takenAt: '2026-03-01T06:00:00Z' };
+  const useless = { ...made, status: { ...made.status, lastDrill, lastRestored } };
+  expect(conditionOf(at('09:30:00', useless))).toBe(
+    `False/BackupTooOld: the newest backup that a restore drill restored is from 2026-03-01T06:00:00Z, which exceeds ${POINT}: x was stored later, and cannot be restored (SnapshotDamaged): find the cause, and take another snapshot`,
+  );
+  expect(conditionOf(at('09:30:00', useless, schedule('b', undefined, eight)))).toMatch(/^True\/Fresh/);
+});
+
+test('the backup of a paused cluster does not become too old: nothing changes any more', () => {
+  const o = at('23:00:00', schedule('a', '2h', eight));
+  const paused = { ...o, cluster: { ...o.cluster, spec: { ...o.cluster.spec, replicas: 0 } } };
+  expect(conditionOf(paused)).toBe(
+    'Unknown/Paused: the cluster is paused, so nothing is backed up: the newest backup is from 2026-03-01T08:00:00Z',
+  );
+});
+
 test('a schedule that is being deleted does not count', () => {
   const made = schedule('a', '2h');
   const deleted = { ...made, metadata: { ...made.metadata, deletionTimestamp: '2026-03-01T01:00:00Z' } };

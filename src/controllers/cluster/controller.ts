@@ -4,7 +4,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import { backedUpAt, type EtcdSnapshotSchedule, uselessBackup } from '../../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, etcdClusters, QUARANTINE_LABEL } from '../../api/names.ts';
 import { asksCertManager, certificateKind } from '../../domain/cert-manager.ts';
 import { findCondition } from '../../domain/conditions.ts';
@@ -108,6 +108,7 @@ const freshnessInputs = (schedule: EtcdSnapshotSchedule | undefined) =>
     deleting: schedule.metadata.deletionTimestamp,
     point: schedule.spec.recoveryPoint,
     at: backedUpAt(schedule),
+    useless: uselessBackup(schedule),
   };
 
 /** The fields that a reconcile reads. The status of a PodDisruptionBudget and the labels of a Pod change often, and would enqueue the cluster for nothing. */

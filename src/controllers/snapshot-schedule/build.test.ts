@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
-import { aRun, aSchedule, pruneTaskOf } from '../../../test/support/builders/schedules.ts';
+import { ARTIFACT, aRun, aSchedule, pruneTaskOf, STORED } from '../../../test/support/builders/schedules.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import type { EtcdSnapshotSchedule, EtcdSnapshotScheduleSpec } from '../../api/etcd-snapshot-schedule.ts';
 import { drillJob, jobNames, policyOf, pruneJob, scheduledSnapshot } from './build.ts';
 
 const cluster = aCluster({
@@ -81,10 +81,39 @@ test('a drill reads the stored format, with the version and image of the cluster
     key: 'db/hourly-202603010500.db.zst.enc',
     encrypted: true,
     version: '3.5.30',
+    bumpRevision: 1_000_000_000,
+    limitBytes: 5 * 2 ** 30 - 64 * 2 ** 20,
   });
   expect(volumes?.find(({ name }) => name === 'room')?.emptyDir).toEqual({ sizeLimit: '5Gi' });
   expect(volumes?.find(({ name }) => name === 'snapshots')?.persistentVolumeClaim?.readOnly).toBe(true);
 });
+
+test.each<[string, number | undefined, EtcdSnapshotScheduleSpec['drill'], object, string | undefined]>([
+  ['a database of 100 MiB', 100, {}, { memory: '2048Mi' }, '472Mi'],
+  ['a database of 4 GiB', 4096, {}, { memory: '9216Mi' }, '8464Mi'],
+  ['a snapshot of an earlier operator', undefined, {}, { memory: '2048Mi' }, undefined],
+  [
+    'stated amounts',
+    100,
+    { storageSize: '1Gi', resources: { limits: { cpu: 2, memory: '3Gi' } } },
+    { cpu: '2', memory: '3Gi' },
+    '1Gi',
+  ],
+])(
+  'a drill requests the disk of the node, and may use no more: %s',
+  (_what, mebibytes, drill = {}, limits, scratch) => {
+    const artifact = { ...ARTIFACT, ...(mebibytes !== undefined && { databaseBytes: mebibytes * 2 ** 20 }) };
+    const run = aRun('05:00:00', { ...STORED, artifact });
+    const job = drillJob({ ...of, schedule: aSchedule({ drill }), run, images });
+    const { containers = [], volumes } = job.spec?.template.spec ?? {};
+    expect(containers[0]?.resources).toEqual({
+      requests: { cpu: '100m', memory: '128Mi', ...(scratch !== undefined && { 'ephemeral-storage': scratch }) },
+      limits,
+    });
+    const room = volumes?.find(({ name }) => name === 'room')?.emptyDir;
+    expect(room).toEqual(scratch === undefined ? {} : { sizeLimit: scratch });
+  },
+);
 
 test('each snapshot and each retention has a Job of its own, and its name is short enough', () => {
   const name = 'a'.repeat(41);

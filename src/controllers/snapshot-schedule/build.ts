@@ -1,5 +1,6 @@
 /** The objects of a schedule: EtcdSnapshots, prune Jobs and drill Jobs. */
 
+import { DEFAULT_BUMP } from '../../api/bootstrap.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, Retention } from '../../api/etcd-snapshot-schedule.ts';
@@ -15,7 +16,15 @@ import {
   scheduledSnapshotName,
 } from '../../api/names.ts';
 import { etcdImageOf, type ImagePolicy } from '../../api/security.ts';
-import { agentBesideEtcd, agentContainer, agentJob, agentPodSpec, locationFiles } from '../../domain/agent-pod.ts';
+import {
+  agentBesideEtcd,
+  agentContainer,
+  agentJob,
+  agentPodSpec,
+  locationFiles,
+  memoryLimit,
+  resourcesOf,
+} from '../../domain/agent-pod.ts';
 import {
   type DrillTask,
   joined,
@@ -27,16 +36,37 @@ import {
   placeOf,
 } from '../../domain/agent-task.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
+import { bytesInOneFolder } from '../../domain/restore-space.ts';
 import { DRILL_DEADLINE_SECONDS, PRUNE_DEADLINE_SECONDS, SCHEDULE_JOB_KEPT_SECONDS } from '../../domain/timing.ts';
 import type { Job, PodSpec, ResourceRequirements } from '../../gen/kube.ts';
 import { hash32 } from '../../lib/hash.ts';
 import { present } from '../../lib/present.ts';
+import { quantityBytes } from '../../lib/quantity.ts';
 
-/** etcd maps the whole database into memory. */
-const DRILL_RESOURCES: ResourceRequirements = {
-  requests: { cpu: '100m', memory: '128Mi' },
-  limits: { memory: '2Gi' },
-};
+const GIB = 2 ** 30;
+const MIB = 2 ** 20;
+/** The kubelet measures a volume from time to time: the agent stays below its limit. */
+const SCRATCH_MARGIN_BYTES = 64 * MIB;
+
+/** Of the node's disk: what the drill of this snapshot needs, unless the schedule states an amount. Unknown for snapshots of an earlier operator. */
+function scratchSize({ spec }: EtcdSnapshotSchedule, databaseBytes: number | undefined): string | undefined {
+  const needed = databaseBytes && bytesInOneFolder(databaseBytes) + 2 * SCRATCH_MARGIN_BYTES;
+  return spec.drill?.storageSize ?? (needed === undefined ? undefined : `${Math.ceil(needed / MIB)}Mi`);
+}
+
+/**
+ * etcd keeps an index of all keys in memory and maps the whole database. Scratch space is requested, so that the scheduler does not
+ * place a drill beside members on a node whose disk it would fill.
+ */
+function drillResources(
+  { spec }: EtcdSnapshotSchedule,
+  databaseBytes = 0,
+  scratch: string | undefined,
+): ResourceRequirements {
+  const memory = memoryLimit(2 * GIB, GIB + 2 * databaseBytes);
+  const requests = { cpu: '100m', memory: '128Mi', ...(scratch !== undefined && { 'ephemeral-storage': scratch }) };
+  return resourcesOf(spec.drill?.resources, { requests, limits: { memory } });
+}
 
 const belongingTo = (schedule: EtcdSnapshotSchedule): Pick<ObjectMeta, 'namespace' | 'ownerReferences'> => ({
   namespace: identity(schedule).namespace,
@@ -149,12 +179,16 @@ const drillName = (schedule: EtcdSnapshotSchedule, run: string): string =>
 export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images: ImagePolicy }): Job {
   const { schedule, cluster, operatorImage, run, images } = of;
   const { destination, encryption } = run.spec;
+  const databaseBytes = run.status?.artifact?.databaseBytes;
+  const scratch = scratchSize(schedule, databaseBytes);
   const task: DrillTask = {
     task: 'drill',
     from: placeOf(destination, MOUNTS.source),
     key: objectKeyOf(run.spec, identity(run)),
     encrypted: encryption !== undefined,
     version: cluster.spec.version,
+    bumpRevision: DEFAULT_BUMP,
+    ...(scratch !== undefined && { limitBytes: Math.max(0, quantityBytes(scratch) - SCRATCH_MARGIN_BYTES) }),
   };
   const files = locationFiles(destination, encryption, { mountPath: MOUNTS.source, readOnly: true });
   const room = { name: 'room', mountPath: MOUNTS.scratch };
@@ -164,15 +198,18 @@ export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images
     etcdImage: etcdImageOf(cluster.spec, images.repository),
     task,
     mounts: [room, ...files.mounts],
-    resources: DRILL_RESOURCES,
+    resources: drillResources(schedule, databaseBytes, scratch),
   });
-  const size = schedule.spec.drill?.storageSize;
   const spec = agentPodSpec({
     cluster: cluster.spec,
     location: destination,
     initContainers: [install],
     containers: [agent],
-    volumes: [volume, { name: 'room', emptyDir: { ...(size !== undefined && { sizeLimit: size }) } }, ...files.volumes],
+    volumes: [
+      volume,
+      { name: 'room', emptyDir: { ...(scratch !== undefined && { sizeLimit: scratch }) } },
+      ...files.volumes,
+    ],
   });
   const about = identity(run).name;
   return jobOf(of, { name: drillName(schedule, about), run: about, seconds: DRILL_DEADLINE_SECONDS }, spec);

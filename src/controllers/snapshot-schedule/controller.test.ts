@@ -3,14 +3,14 @@
 import { expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
 import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
-import { aRun, aSchedule, aWork, SCHEDULE_UID } from '../../../test/support/builders/schedules.ts';
+import { ARTIFACT, aRun, aSchedule, aWork, SCHEDULE_UID } from '../../../test/support/builders/schedules.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { API_VERSION, agentLabels, etcdSnapshots, JOB_NAME_LABEL, SCHEDULE_LABEL } from '../../api/names.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import { jobs, pods } from '../../kube/resources.ts';
 import { Store } from '../../kube/store.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
-import { scheduleReconciler, wireSchedule } from './controller.ts';
+import { lastBackups, scheduleReconciler, wireSchedule } from './controller.ts';
 
 const owner = {
   apiVersion: API_VERSION,
@@ -118,4 +118,17 @@ test('a deleted schedule is not observed', async () => {
   const { schedules, observe } = aWorld();
   schedules.apply('', { type: 'delete', object: aSchedule() });
   expect(await observe()).toBeUndefined();
+});
+
+test('the metric of the last backup leaves out that of a previous cluster of the same name', () => {
+  const { schedules, clusters } = aWorld();
+  const lastSuccessful = { name: 'x', time: '2026-03-01T05:01:00Z', artifact: { ...ARTIFACT, clusterID: 'aa' } };
+  putInCache(schedules, aSchedule({}, { lastSuccessful }));
+  const at = Date.parse('2026-03-01T05:01:00Z');
+  const backups = () => [...lastBackups(schedules, clusters)];
+  expect(backups()).toEqual([{ namespace: 'ns', cluster: 'db', schedule: 'hourly', at }]);
+  putInCache(clusters, aCluster({ status: { clusterID: 'aa' } }));
+  expect(backups()).toHaveLength(1);
+  putInCache(clusters, aCluster({ status: { clusterID: 'bb' } }));
+  expect(backups()).toEqual([]);
 });

@@ -5,6 +5,7 @@ import {
   backedUpAt,
   type EtcdSnapshotSchedule,
   type EtcdSnapshotScheduleStatus,
+  isBackupOf,
 } from '../../api/etcd-snapshot-schedule.ts';
 import { BY_CLUSTER, etcdSnapshotSchedules } from '../../api/names.ts';
 import { controllerOf } from '../../domain/ownership.ts';
@@ -58,18 +59,21 @@ const standing = (cluster: EtcdCluster | undefined) =>
     uid: cluster.metadata.uid,
     deleting: cluster.metadata.deletionTimestamp,
     paused: isPaused(cluster),
+    size: cluster.spec.storage?.size,
   };
 
 export const LAST_BACKUP = {
   name: 'etcd_operator_last_backup_timestamp_seconds',
-  help: 'When the data of the last snapshot that a schedule stored was read, in seconds since 1970.',
+  help: 'When the data of the last snapshot that a schedule stored, and that no restore drill found useless, was read, in seconds since 1970.',
   labelNames: ['namespace', 'cluster', 'schedule'],
 } as const;
 
-export function* lastBackups(schedules: Store<EtcdSnapshotSchedule>) {
+export function* lastBackups(schedules: Store<EtcdSnapshotSchedule>, clusters: Store<EtcdCluster>) {
   for (const schedule of schedules.all()) {
     const { namespace = '', name = '' } = schedule.metadata;
-    const at = backedUpAt(schedule);
-    if (at !== undefined) yield { namespace, cluster: schedule.spec.clusterRef.name ?? '', schedule: name, at };
+    const cluster = schedule.spec.clusterRef.name ?? '';
+    const { status } = clusters.get(refKey({ namespace, name: cluster })) ?? {};
+    const at = isBackupOf(schedule, status?.clusterID) ? backedUpAt(schedule) : undefined;
+    if (at !== undefined) yield { namespace, cluster, schedule: name, at };
   }
 }

@@ -27,3 +27,17 @@ test.each<[string, ReturnType<typeof job>, number, string]>([
   expect(result.is === 'failed' ? result.reason : result.is).toBe(expected);
   if (result.is !== 'running') expect(result.at).toBe(ENDED);
 });
+
+test('of a drill that was killed at its memory limit: the field to raise, and nothing about the snapshot', () => {
+  const { job: owned, pods } = job({ type: 'Failed', reason: 'BackoffLimitExceeded' }, '');
+  const [pod] = pods;
+  const statuses = pod?.status?.containerStatuses?.map((status) => ({
+    ...status,
+    state: { terminated: { exitCode: 137, reason: 'OOMKilled' } },
+  }));
+  const killed = { job: owned, pods: pod && statuses ? [{ ...pod, status: { containerStatuses: statuses } }] : [] };
+  expect(jobResultOf(killed, 'drill', SETTLED)).toMatchObject({
+    reason: 'OutOfMemory',
+    message: expect.stringMatching(/proves nothing about the snapshot: raise drill\.resources\.limits\.memory/),
+  });
+});

@@ -1,5 +1,5 @@
 /** The result of a Job of this schedule. Its Pods' messages come from a user's namespace, and are validated. */
-import { parseResult, type Result, type Success } from '../../domain/agent-result.ts';
+import { OOM_KILLED, OUT_OF_MEMORY, parseResult, type Result, type Success } from '../../domain/agent-result.ts';
 import { endOf, isStopping, settledAt, troubleSuffix } from '../../domain/job.ts';
 import type { Pod } from '../../gen/kube.ts';
 import type { OwnedJob } from './observed.ts';
@@ -33,6 +33,11 @@ export function jobResultOf<Task extends TaskOf>({ job, pods }: OwnedJob, task: 
     return { is: 'done', result: result as Extract<Success, { readonly task: Task }>, at };
   const failed = (reason: string, message: string): JobResult<Task> => ({ is: 'failed', reason, message, at });
   if (condition.type === 'Failed' && result?.ok === false) return failed(result.reason, result.message);
+  if (condition.type === 'Failed' && last && ended(last).some(({ reason }) => reason === OOM_KILLED))
+    return failed(
+      OUT_OF_MEMORY,
+      `${name} was killed at its memory limit${task === 'drill' ? ', which proves nothing about the snapshot: raise drill.resources.limits.memory' : ''}`,
+    );
   const until = settledAt(job);
   if (now < until && isStopping(job)) return { is: 'running', message: `${name} is being stopped`, until };
   if (condition.reason === 'DeadlineExceeded') return failed('TimedOut', `${name} took too long and was stopped`);

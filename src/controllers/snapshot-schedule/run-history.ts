@@ -3,6 +3,7 @@
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { ABOUT_ANNOTATION } from '../../api/names.ts';
+import { OUT_OF_MEMORY } from '../../domain/agent-result.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { identity } from '../../domain/ownership.ts';
 import { present } from '../../lib/present.ts';
@@ -102,8 +103,9 @@ export function isPruned(o: Observed): boolean {
   return stored?.for === lastSuccessful?.name && stored?.policy === policyOf(o.object);
 }
 
-/** Reasons of drills that failed before they read the snapshot: they prove nothing about it. */
-const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'NoSpace'];
+/** Reasons of drills that failed before they tested the snapshot: they prove nothing about it. */
+const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'NoSpace', OUT_OF_MEMORY];
+export const isInconclusive = (reason: string | undefined): boolean => INCONCLUSIVE.includes(reason ?? '');
 
 /** The last snapshot that a drill could not restore, while no later drill has restored one. */
 export function unrestored({
@@ -111,7 +113,7 @@ export function unrestored({
 }: Pick<RunHistory, 'lastDrill'>): { readonly name: string; readonly reason: string } | undefined {
   if (!lastDrill || lastDrill.succeeded) return undefined;
   const { name, reason = '', earlierFailure } = lastDrill;
-  return INCONCLUSIVE.includes(reason) ? earlierFailure : { name, reason };
+  return isInconclusive(reason) ? earlierFailure : { name, reason };
 }
 
 function drilled(o: Observed): RunHistory {
@@ -126,11 +128,12 @@ function drilled(o: Observed): RunHistory {
   };
   if (ended.is === 'failed') {
     const { reason, message } = ended;
-    const earlierFailure = INCONCLUSIVE.includes(reason) ? unrestored(before) : undefined;
+    const earlierFailure = isInconclusive(reason) ? unrestored(before) : undefined;
     return { lastDrill: { ...common, succeeded: false, reason, message, ...(earlierFailure && { earlierFailure }) } };
   }
-  const { revision, totalKeys, hashCompared } = ended.result;
-  return restored(o, { lastDrill: { ...common, succeeded: true, revision, totalKeys, hashCompared } });
+  const { revision, totalKeys, hashCompared, recoveryMilliseconds: took } = ended.result;
+  const measured = took !== undefined && { recoverySeconds: Math.ceil(took / 1000) };
+  return restored(o, { lastDrill: { ...common, succeeded: true, revision, totalKeys, hashCompared, ...measured } });
 }
 
 /** A drill that succeeded names the snapshot that retention protects; an earlier operator recorded only the drill. */
@@ -139,6 +142,10 @@ function restored(o: Observed, facts: Pick<RunHistory, 'lastDrill' | 'lastRestor
   if (!lastDrill?.succeeded || lastRestored?.name === lastDrill.name) return {};
   const { name, time } = lastDrill;
   const run = o.runs.find((each) => identity(each).name === name);
-  const known = { uid: run && identity(run).uid, uri: run?.status?.artifact?.uri };
+  const known = {
+    uid: run && identity(run).uid,
+    uri: run?.status?.artifact?.uri,
+    takenAt: run?.status?.artifact?.takenAt,
+  };
   return { lastDrill, lastRestored: { name, time, ...present(known) } };
 }

@@ -2,13 +2,15 @@
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { type ConditionUpdate, changedConditions, findCondition, updateConditions } from '../../domain/conditions.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
+import { dataBytesFor, mebibytes } from '../../domain/restore-space.ts';
 import { MAX_REQUEUE_MS } from '../../domain/timing.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
+import { quantityBytes } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
 import { MAX_MISSED } from './due-times.ts';
 import { dueTimeIn, isActive, type Observed, statusBefore } from './observed.ts';
-import { drillResult, isPruned, pruneResult, type RunHistory, runHistoryOf } from './run-history.ts';
+import { drillResult, isInconclusive, isPruned, pruneResult, type RunHistory, runHistoryOf } from './run-history.ts';
 import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
 import { drillBlockedBy, isDrillDue, pruneBlockedBy } from './stored-jobs.ts';
 
@@ -106,17 +108,37 @@ function drilled(o: Observed, { lastDrill }: RunHistory): readonly ConditionUpda
   const also = held === undefined ? '' : `; ${held}`;
   if (lastDrill?.succeeded === false) {
     const { reason = 'DrillFailed', message = '', name } = lastDrill;
-    return [{ type, status: 'False', reason, message: `${name} could not be restored: ${message}${also}` }];
+    const what = isInconclusive(reason)
+      ? `the drill of ${name} could not be finished`
+      : `${name} could not be restored`;
+    return [{ type, status: 'False', reason, message: `${what}: ${message}${also}` }];
   }
   if (lastDrill) {
-    const { name, revision, totalKeys, hashCompared } = lastDrill;
+    const { name, revision, totalKeys, hashCompared, recoverySeconds } = lastDrill;
     const compared = `revision ${revision} and ${totalKeys} keys${hashCompared === true ? ' with their hash' : ''}`;
-    const message = `${name} was restored, and ${compared} compared${also}`;
+    const time = recoverySeconds === undefined ? '' : ` in ${recoverySeconds} s`;
+    const message = `${name} was restored${time}, and ${compared} compared${also}`;
+    const lack = volumeLack(o, name);
+    if (lack !== undefined)
+      return [{ type, status: 'False', reason: 'VolumeTooSmall', message: `${message}. But ${lack}` }];
     return [{ type, status: 'True', reason: 'Restored', message }];
   }
   const message =
     held ?? (isDrillDue(o) ? 'the restore drill of the last snapshot is running' : 'no snapshot is stored yet');
   return [{ type, status: 'Unknown', reason: 'Waiting', message }];
+}
+
+/** Why the snapshot would not fit into the volumes of the cluster's own spec: the scratch space of the drill is larger. */
+function volumeLack(o: Observed, name: string): string | undefined {
+  const { lastSuccessful } = statusBefore(o);
+  const run = o.runs.find((each) => identity(each).name === name);
+  const artifact = lastSuccessful?.name === name ? lastSuccessful.artifact : run?.status?.artifact;
+  const size = o.cluster?.spec.storage?.size;
+  if (artifact?.databaseBytes === undefined || size === undefined) return undefined;
+  const needed = dataBytesFor(artifact.databaseBytes);
+  return needed <= quantityBytes(size)
+    ? undefined
+    : `a restore into the spec of the cluster would fail: its database needs ${mebibytes(needed)}, and storage.size is ${size}. Set a larger storage.size`;
 }
 
 /** Event reasons of conditions that are False. */

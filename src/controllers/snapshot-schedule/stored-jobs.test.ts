@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
 import {
+  ARTIFACT,
   aRun,
   aSchedule,
   at,
@@ -264,6 +265,40 @@ describe('a drill', () => {
     expect(events(plan)).toEqual([
       'Normal DrillSucceeded: hourly-202603010500 was restored, and revision 7 and 3 keys with their hash compared',
     ]);
+  });
+
+  test('that succeeded reports how long a recovery takes', () => {
+    const plan = decide({
+      ...passed,
+      jobs: [aWork(drill, { type: 'Complete' }, { ...RESTORED, recoveryMilliseconds: 40_100 })],
+    });
+    expect(plan.latch?.lastDrill).toMatchObject({ recoverySeconds: 41 });
+    expect(condition(plan, 'DrillSucceeded')).toContain('hourly-202603010500 was restored in 41 s, and');
+  });
+
+  test('that succeeded warns when the volumes of the cluster are too small for a restore', () => {
+    const artifact = { ...ARTIFACT, databaseBytes: 900 * 2 ** 20 };
+    const sized = (size: string): Observed => {
+      const { status } = settled(passed).object;
+      const lastSuccessful = status?.lastSuccessful && { ...status.lastSuccessful, artifact };
+      return {
+        ...settled(passed),
+        object: aSchedule({ drill: {} }, { ...status, ...(lastSuccessful && { lastSuccessful }) }),
+        cluster: aCluster({ spec: { storage: { size, medium: '' } } }),
+      };
+    };
+    expect(condition(decide(sized('1Gi')), 'DrillSucceeded')).toMatch(
+      /^False\/VolumeTooSmall: .* its database needs 1044 MiB, and storage\.size is 1Gi\. Set a larger storage\.size$/,
+    );
+    expect(condition(decide(sized('2Gi')), 'DrillSucceeded')).toMatch(/^True\/Restored/);
+  });
+
+  test('that was killed says nothing about the snapshot', () => {
+    const killed = { ok: false, reason: 'OutOfMemory', message: 'etcd was killed' };
+    const plan = decide({ ...passed, jobs: [aWork(drill, { type: 'Failed' }, killed)] });
+    expect(condition(plan, 'DrillSucceeded')).toBe(
+      'False/OutOfMemory: the drill of hourly-202603010500 could not be finished: etcd was killed',
+    );
   });
 
   test('that ends after the next snapshot was stored is still reported, and the next one gets a drill', () => {

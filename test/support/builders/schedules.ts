@@ -153,7 +153,7 @@ export const RESTORED = {
   durationMilliseconds: 1,
 } as const;
 /** Reasons of failed drills that prove nothing about the snapshot. */
-export const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'NoSpace'];
+export const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'NoSpace', 'OutOfMemory'];
 
 /** The task of the Job. */
 export const pruneTaskOf = (job: Job): PruneTask => {
