@@ -42,6 +42,9 @@ export const MOUNTS = {
   spool: '/spool',
 } as const;
 
+/** The volume at MOUNTS.fetched: a Pod that has it was made to be replaced once its cluster runs. */
+export const FETCHED_VOLUME = 'fetched';
+
 /** A bucket, container or volume, as an agent opens it; object keys are separate. */
 export type Place =
   | {

@@ -78,6 +78,11 @@ test.each<[string, Pod | undefined, PodView]>([
     { ...FRESH, restore: { is: 'running', what: 'its Pod' } },
   ],
   [
+    'a Pod that is to be replaced after its restore',
+    specified({ containers: [], volumes: [{ name: 'fetched', emptyDir: {} }] }),
+    { ...FRESH, isForRestore: true },
+  ],
+  [
     'a Pod with TLS',
     specified({ containers: [], volumes: [{ name: 'tls-peer', secret: { secretName: 'leaf' } }] }),
     { ...FRESH, tls: { peer: { leaf: 'leaf' } } },

@@ -3,6 +3,7 @@ import { mountIn } from '../../access/evaluate/mounts.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, drainingSince, volumeClaimName } from '../../api/names.ts';
+import { FETCHED_VOLUME } from '../../domain/agent-task.ts';
 import { isCordoned, isOutOfService, SELECTED_NODE } from '../../domain/node.ts';
 import { controllerOf, identity, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
@@ -74,6 +75,7 @@ function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember)
   return {
     is: 'present',
     ...present({ uid: pod.metadata.uid, restore: restoreOf(pod) }),
+    ...(pod.spec?.volumes?.some(({ name }) => name === FETCHED_VOLUME) === true && { isForRestore: true }),
     ...(pod.metadata.deletionTimestamp !== undefined && { terminating: true }),
     ready: isPodReady(pod),
     ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),

@@ -44,6 +44,8 @@ export type PodView =
       readonly restore?: RestoreView;
       /** How long its etcd goes on after the Pod was deleted, and has left the client Service: `preStop`. */
       readonly preStopMs?: number;
+      /** Made for a restore, to be replaced afterwards. Not set for Pods of an earlier operator: an upgrade restarts no member. */
+      readonly isForRestore?: boolean;
       /** When the Pod was taken out of the client Service for a restart. */
       readonly drainingSince?: number;
     };

@@ -3,14 +3,11 @@
 import { DEFAULT_BUMP } from '../../api/bootstrap.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { agentBesideEtcd, locationFiles, memoryLimit, resourcesOf, serviceAccountOf } from '../../domain/agent-pod.ts';
-import { keyOf, MOUNTS, placeOf, type RestoreTask } from '../../domain/agent-task.ts';
+import { FETCHED_VOLUME, keyOf, MOUNTS, placeOf, type RestoreTask } from '../../domain/agent-task.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import type { EnvVar, PodSpec, ResourceRequirements, Volume, VolumeMount } from '../../gen/kube.ts';
 import { present } from '../../lib/present.ts';
 import { quantityBytes } from '../../lib/quantity.ts';
-
-/** The volume for the downloaded file: its Pod is to be replaced once the cluster runs. */
-const FETCHED = 'fetched';
 
 const GIB = 2 ** 30;
 /**
@@ -69,13 +66,13 @@ export function restoring(
     etcdImage,
     task: taskOf(member, restore, dataDir, auth),
     env: [initial],
-    mounts: [data, { name: FETCHED, mountPath: MOUNTS.fetched }, ...files.mounts],
+    mounts: [data, { name: FETCHED_VOLUME, mountPath: MOUNTS.fetched }, ...files.mounts],
     resources: resourcesFor(member, restore),
   });
   const identity = serviceAccountOf(restore.source);
   return {
     pod: { initContainers: [install, agent], ...(identity !== undefined && { serviceAccountName: identity }) },
     // No sizeLimit: a provisioner may make the data volume larger than storage.size, and the agent fetches no more than fits there.
-    volumes: [volume, { name: FETCHED, emptyDir: {} }, ...files.volumes],
+    volumes: [volume, { name: FETCHED_VOLUME, emptyDir: {} }, ...files.volumes],
   };
 }

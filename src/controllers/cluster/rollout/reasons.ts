@@ -1,6 +1,8 @@
 /** Why a member is outdated and has to restart. A new reason to restart members is a function in CHECKERS. */
+import { serviceAccountOf } from '../../../domain/agent-pod.ts';
 import { loadsOther, ROTATING } from '../credentials/state.ts';
 import type { MemberView, Observed } from '../observed.ts';
+import { votersOf } from '../quorum.ts';
 
 export interface Outdated {
   /** Reason of the Event. */
@@ -16,7 +18,22 @@ const loadsOtherBundle: Checker = (o, m) =>
     ? { reason: ROTATING, message: 'to load the recorded CA bundle' }
     : undefined;
 
-const CHECKERS: readonly Checker[] = [loadsOtherBundle];
+/** With fewer voters, a restart would interrupt the clients of a cluster that has just been restored. */
+const MIN_VOTERS = 3;
+
+/**
+ * The seed's Pod has the cloud identity of the store and the volume with the snapshots for as long as it lives: etcd could read all
+ * backups, and a ReadWriteOnce volume would keep Jobs on other nodes from starting. Its next Pod has neither.
+ */
+const hasAccessToStore: Checker = (o, { pod }) => {
+  const { source } = o.cluster.spec.bootstrap?.restore ?? {};
+  const isHeld = source?.pvc !== undefined || (source && serviceAccountOf(source)) !== undefined;
+  return pod.is === 'present' && pod.isForRestore === true && isHeld && votersOf(o).length >= MIN_VOTERS
+    ? { reason: 'RestoreFinished', message: 'to drop the access to the store that it was restored from' }
+    : undefined;
+};
+
+const CHECKERS: readonly Checker[] = [loadsOtherBundle, hasAccessToStore];
 
 /** All reasons at once: a member that is outdated in two ways restarts once. */
 export const outdatedBecause = (o: Observed, m: MemberView): readonly Outdated[] =>
