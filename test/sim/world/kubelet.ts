@@ -311,6 +311,7 @@ export class Kubelet {
     for (const run of this.runs.values()) {
       if (run.node !== node || run.state === 'over') continue;
       run.prepared = 'no';
+      run.ready &&= run.process !== undefined && isHealthy(run.process); // it has gone on probing while it was cut off
       if (!run.process && this.#isTaken(run)) run.ip = this.#address(); // a Pod gets a new sandbox when its node starts
       if (run.state === 'ended' || run.state === 'starting') {
         run.lastEnd ??= {
