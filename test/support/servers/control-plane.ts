@@ -68,14 +68,12 @@ export async function startControlPlane(
     '--unsafe-no-fsync',
     '--log-level=warn',
   ]);
-  const startServer = apiServer(processes, folder, join(bin.kubernetes, 'kube-apiserver'), etcdUrl, apiPort);
+  const flags = apiServerFlags(folder, [`--etcd-servers=${etcdUrl}`], apiPort);
+  const startServer = (): Child => processes.start('kube-apiserver', join(bin.kubernetes, 'kube-apiserver'), flags);
   let child = startServer();
   const server = `https://127.0.0.1:${apiPort}`;
-  const ca = await eventually(
-    'the certificate of the API server',
-    () => readFileSync(join(folder, 'apiserver', 'apiserver.crt'), 'utf8') || undefined,
-  );
-  const identity: Identity = { server, ca, token: ADMIN };
+  const identity = await adminOf(folder, apiPort);
+  const { ca = '' } = identity;
   const admin = new HttpKubectlClient(new Transport(() => Promise.resolve(identity)));
   const serves = (): Promise<unknown> =>
     eventually('the API server', () => admin.transport.json<unknown>('/api/v1/namespaces/default'), {
@@ -110,7 +108,18 @@ export async function startControlPlane(
   };
 }
 
-function apiServer(processes: Processes, folder: string, binary: string, etcdUrl: string, port: number): () => Child {
+/** Of an API server with these flags, as soon as it has made its certificate. */
+export async function adminOf(folder: string, port: number): Promise<Identity> {
+  const certificate = join(folder, 'apiserver', 'apiserver.crt');
+  const ca = await eventually(
+    'the certificate of the API server',
+    () => readFileSync(certificate, 'utf8') || undefined,
+  );
+  return { server: `https://127.0.0.1:${port}`, ca, token: ADMIN };
+}
+
+/** `etcd`: how it reaches its etcd. */
+export function apiServerFlags(folder: string, etcd: readonly string[], port: number): readonly string[] {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const keyFile = join(folder, 'service-account.key');
   const tokens = join(folder, 'tokens.csv');
@@ -118,8 +127,8 @@ function apiServer(processes: Processes, folder: string, binary: string, etcdUrl
   mkdirSync(certs);
   writeFileSync(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
   writeFileSync(tokens, `${ADMIN},admin,admin,system:masters\n${OPERATOR},operator,operator\n`);
-  const args = [
-    `--etcd-servers=${etcdUrl}`,
+  return [
+    ...etcd,
     '--bind-address=127.0.0.1',
     '--advertise-address=127.0.0.1',
     `--secure-port=${port}`,
@@ -132,7 +141,6 @@ function apiServer(processes: Processes, folder: string, binary: string, etcdUrl
     '--service-account-issuer=https://kubernetes.default.svc',
     '--disable-admission-plugins=ServiceAccount', // no controller creates the default accounts here
   ];
-  return () => processes.start('kube-apiserver', binary, args);
 }
 
 async function startControllers(
