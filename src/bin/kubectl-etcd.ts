@@ -9,7 +9,7 @@ if (import.meta.main) {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
   // A reader such as `head` that ends early is no error.
   process.stdout.on('error', () => process.exit(0));
-  const { env, stdout, stderr } = process;
+  const { env, stdin, stdout, stderr } = process;
   const version = typeof PLUGIN_VERSION === 'string' ? PLUGIN_VERSION : 'development';
-  process.exitCode = await main(process.argv.slice(2), { env, stdout, stderr, signal: stop.signal }, version);
+  process.exitCode = await main(process.argv.slice(2), { env, stdin, stdout, stderr, signal: stop.signal }, version);
 }

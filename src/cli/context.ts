@@ -24,6 +24,9 @@ export interface Context {
   readonly signal: AbortSignal;
   readonly paper: Paper;
   readonly isTerminal: boolean;
+  /** A person can answer. */
+  readonly isInteractive: boolean;
+  readonly confirm: (question: string) => Promise<boolean>;
   readonly print: (text: string) => void;
   /** For people, not for scripts: to stderr. */
   readonly note: (text: string) => void;

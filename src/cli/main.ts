@@ -1,13 +1,16 @@
 /** The process around a command: arguments, terminal, signals, errors as one sentence, exit codes. */
 import { homedir } from 'node:os';
+import type { Readable } from 'node:stream';
 import { CommanderError } from 'commander';
 import { type Context, UserError } from './context.ts';
-import { type GlobalFlags, type Handler, program } from './program.ts';
+import type { GlobalFlags, Handler } from './flags.ts';
+import { program } from './program.ts';
 
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: { write(text: string): unknown };
+  readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly signal: AbortSignal;
 }
 
@@ -29,9 +32,23 @@ async function contextFor(flags: GlobalFlags, io: Io): Promise<Context> {
     signal: io.signal,
     paper: { colour: wantsColour(io), width: Math.max(NARROWEST, io.stdout.columns ?? IN_A_PIPE) },
     isTerminal: io.stdout.isTTY === true,
+    isInteractive: io.stdin.isTTY === true,
+    confirm: (question) => confirm(io, question),
     print: (text) => void io.stdout.write(`${text}\n`),
     note: (text) => void io.stderr.write(`${text}\n`),
   };
+}
+
+/** Anything but yes is no. */
+async function confirm({ stdin, stderr, signal }: Io, question: string): Promise<boolean> {
+  const { createInterface } = await import('node:readline/promises');
+  stderr.write(question);
+  const lines = createInterface({ input: stdin });
+  try {
+    return /^y(es)?$/i.test((await lines.question('', { signal })).trim());
+  } finally {
+    lines.close();
+  }
 }
 
 async function messageOf(error: unknown): Promise<string> {

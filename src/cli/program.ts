@@ -1,16 +1,8 @@
 /** The commands and flags. Each command is loaded when it is called, so that `--help` loads none of them. */
 import { Command, Option } from 'commander';
-import type { ConnectionFlags } from './connection.ts';
-import type { Context } from './context.ts';
-
-export interface GlobalFlags extends ConnectionFlags {
-  readonly pod?: string;
-  readonly credentialsSecret?: string;
-}
-
-/** Runs with the connection of these flags; resolves to the exit code. */
-export type Handler = (context: Context, flags: GlobalFlags) => Promise<number>;
-export type Run = (flags: GlobalFlags, handler: Handler) => Promise<void>;
+import type { StatusFlags } from './commands/status.ts';
+import type { Run } from './flags.ts';
+import { verbs } from './program-verbs.ts';
 
 const EXAMPLES = `
 Examples:
@@ -30,11 +22,16 @@ export function program(run: Run, version: string): Command {
     .addOption(new Option('--context <name>', 'context of the kubeconfig'))
     .addOption(new Option('--as <user>', 'act as this user, such as system:serviceaccount:ns:name'))
     .addOption(new Option('--as-group <group...>', 'act as a member of this group').argParser(collect))
+    .addOption(new Option('-p, --pod <pod>', 'work on one Pod instead of a whole cluster'))
+    .addOption(
+      new Option('-s, --credentials-secret <secret>', 'name or namespace/name of a Secret with username and password'),
+    )
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('(kubectl etcd --help lists the commands and flags)')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .exitOverride();
   statusCommand(root, run);
+  verbs(root, run);
   return root;
 }
 
@@ -52,8 +49,8 @@ function statusCommand(root: Command, run: Run): void {
     .option('--check', 'exit with code 2 when a cluster is not healthy')
     .action((cluster: string | undefined, _flags: object, command: Command) =>
       run(command.optsWithGlobals(), async (context, flags) => {
-        const { status } = await import('./commands/status.ts');
-        return status(context, cluster, flags as object);
+        if (flags.pod !== undefined) return (await import('./commands/members.ts')).podStatus(context, flags);
+        return (await import('./commands/status.ts')).status(context, cluster, flags as StatusFlags);
       }),
     );
 }

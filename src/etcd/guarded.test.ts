@@ -25,6 +25,7 @@ test('a process that lost the Lease changes nothing in etcd, and may still read'
     etcd.members.update(ask, 1n, ['http://b:2380']),
     etcd.maintenance.moveLeader(ask, 1n),
     etcd.maintenance.disarm(ask, { memberId: 1n, alarm: 'corrupt' }),
+    etcd.kv.compact(ask, 1n),
   ]);
   for (const answer of answers) expect(answer.ok ? 'done' : answer.error.message).toMatch('does not hold the lease');
   const seen = await etcd.members.list(ask, { linearizable: true });

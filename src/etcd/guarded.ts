@@ -14,6 +14,7 @@ const REFUSED: Result<never> = {
 const CHANGES: Readonly<Record<string, readonly string[]>> = {
   members: ['add', 'promote', 'remove', 'update'],
   maintenance: ['disarm', 'defragment', 'moveLeader', 'downgrade'],
+  kv: ['compact'],
   auth: ['enable', 'addUser', 'deleteUser', 'changePassword', 'grantRole'],
 };
 

@@ -1,4 +1,4 @@
-/** How many keys a cluster has. The operator reads and writes none of them: they belong to the users. A restore drill writes one to its own copy. */
+/** How many keys a cluster has, and compaction. The operator reads and writes no keys: they belong to the users. A restore drill writes one to its own copy. */
 import { KV } from '../gen/etcd/kv_pb.ts';
 import type { Ask, Caller } from './call.ts';
 import type { Result } from './errors.ts';
@@ -14,6 +14,8 @@ export interface KvPort {
   count(ask: Ask, options?: CountOptions): Promise<Result<bigint>>;
   /** Returns the revision of the change. */
   put(ask: Ask, key: string, value: string): Promise<Result<bigint>>;
+  /** Physical: responds when the old revisions are removed from the database, not only hidden. */
+  compact(ask: Ask, revision: bigint, options?: { readonly physical?: boolean }): Promise<Result<void>>;
 }
 
 /** From the first possible key on, without an end. */
@@ -27,4 +29,6 @@ export const kvPort = (caller: Caller): KvPort => ({
     const request = { key: bytes.encode(key), value: bytes.encode(value) };
     return caller.unary(ask, KV.method.put, request, ({ header }) => header?.revision ?? 0n);
   },
+  compact: (ask, revision, { physical = false } = {}) =>
+    caller.unary(ask, KV.method.compact, { revision, physical }, () => undefined),
 });

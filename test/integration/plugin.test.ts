@@ -1,5 +1,6 @@
 /** The kubectl plugin as a process, against a real API server, real etcd processes and the operator. */
-import { mkdtempSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -44,6 +45,27 @@ async function report(namespace: string, ...args: readonly string[]): Promise<Cl
 async function aCluster(spec: Parameters<World['createCluster']>[2]): Promise<string> {
   const namespace = await world.namespace();
   await world.createCluster(namespace, 'db', { replicas: 3, ...spec });
+  await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+  return namespace;
+}
+
+let securedNamespace: Promise<string> | undefined;
+/** A cluster with mTLS and auth that the tests share. */
+const secured = (): Promise<string> => (securedNamespace ??= aSecuredCluster());
+
+async function aSecuredCluster(): Promise<string> {
+  const namespace = await world.namespace();
+  const data = { password: Buffer.from('secret-of-root').toString('base64') };
+  await world.admin.transport.json(`/api/v1/namespaces/${namespace}/secrets`, {
+    method: 'POST',
+    body: { metadata: { name: 'root' }, data },
+  });
+  await world.createCluster(namespace, 'db', {
+    replicas: 3,
+    tls: { client: { managed: {} }, peer: { managed: {} } },
+    auth: { enabled: true, rootCredentialsSecretRef: { name: 'root' } },
+  });
+  await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'AuthEnabled', 'True');
   await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
   return namespace;
 }
@@ -93,19 +115,7 @@ describe('status', { timeout: 2 * PATIENCE_MS }, () => {
   });
 
   test('with mTLS and auth: certificates and the password are found, and what a reader may not see is named', async () => {
-    const namespace = await world.namespace();
-    const data = { password: Buffer.from('secret-of-root').toString('base64') };
-    await world.admin.transport.json(`/api/v1/namespaces/${namespace}/secrets`, {
-      method: 'POST',
-      body: { metadata: { name: 'root' }, data },
-    });
-    await world.createCluster(namespace, 'db', {
-      replicas: 3,
-      tls: { client: { managed: {} }, peer: { managed: {} } },
-      auth: { enabled: true, rootCredentialsSecretRef: { name: 'root' } },
-    });
-    await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'AuthEnabled', 'True');
-    await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+    const namespace = await secured();
     const full = await eventually('a healthy report', async () => {
       const found = await report(namespace);
       return found.health === 'healthy' ? found : undefined;
@@ -160,5 +170,108 @@ describe('status', { timeout: 2 * PATIENCE_MS }, () => {
     expect(table.code).toBe(2);
     expect(table.stdout).toMatch(/^CLUSTER +HEALTH +READY .*\ndb +unavailable +0\/1 /);
     expect((await plugin('status', 'db', '-n', namespace, '--check')).code).toBe(2);
+  });
+});
+
+describe('the verbs', { timeout: 3 * PATIENCE_MS }, () => {
+  /** The first column is the name of a Pod, too. */
+  const memberNames = async (namespace: string): Promise<readonly string[]> =>
+    (await report(namespace)).members.map(({ name }) => name);
+  const good = async (...args: readonly string[]) => {
+    const ran = await plugin(...args);
+    expect([ran.code, ran.stderr], args.join(' ')).toEqual([0, expect.any(String)]);
+    return ran;
+  };
+
+  test('on a plain cluster: members, compact, defrag, alarms and the leader, by name and by Pod', async () => {
+    const namespace = await aCluster({});
+    const on = ['db', '-n', namespace];
+    const names = await memberNames(namespace);
+    const [first = ''] = names;
+    const pod = ['-n', namespace, '-p', first];
+    const table = (await good('members', ...on)).stdout;
+    expect(table).toMatch(/^ID +HOSTNAME +PEER URLS +CLIENT URLS +LEARNER\n/);
+    for (const name of names) expect(table).toContain(`http://${name}.db.${namespace}.svc:2380`);
+    expect((await good('members', ...pod)).stdout).toBe(table);
+    expect((await good('status', ...pod)).stdout).toMatch(
+      /^MEMBER +DB SIZE +IN USE +LEADER +RAFT INDEX +RAFT APPLIED INDEX +LEARNER +ERRORS\n[0-9a-f]{16} .* false +-\n$/,
+    );
+
+    const ask = { endpoint: `http://${world.kubelet.addressOf(namespace, first)}:2379`, timeoutMs: 5_000 };
+    for (let i = 0; i < 20; i++) expect((await world.etcd.put(ask, 'k', 'x'.repeat(100_000))).ok).toBe(true);
+    const refused = await plugin('compact', ...on);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('pass --yes')]);
+    expect((await good('compact', ...on, '--dry-run')).stderr).toMatch(/^would compact all revisions before \d+/);
+    expect((await world.etcd.kv.range(ask, { key: 'k', revision: 3n })).ok).toBe(true);
+    await good('compact', ...on, '--yes');
+    expect(await world.etcd.kv.range(ask, { key: 'k', revision: 3n })).toMatchObject({ error: { kind: 'compacted' } });
+    const leader = (await report(namespace)).leader ?? '';
+    const done = await good('defrag', ...on, '--yes');
+    const order = done.stderr
+      .trim()
+      .split('\n')
+      .map((line) => line.split(':')[0]);
+    expect([...order].sort()).toEqual([...names].sort());
+    expect(order.at(-1)).toBe(leader);
+    await good('defrag', ...pod);
+
+    const to = names.find((name) => name !== leader) ?? '';
+    await good('move-leader', ...on, '--to', to, '--yes');
+    expect((await report(namespace)).leader).toBe(to);
+    await good('forfeit-leadership', '-n', namespace, '-p', to);
+    expect((await report(namespace)).leader).not.toBe(to);
+
+    const status = await world.etcd.status(ask);
+    if (!status.ok) throw new Error(status.error.message);
+    await world.etcd.maintenance.activate(ask, { memberId: status.value.memberId, alarm: 'noSpace' });
+    expect((await good('alarm', 'list', ...on)).stdout).toMatch(/^Alarm: NOSPACE, MemberID: [0-9a-f]{16}\n$/);
+    const full = await plugin('status', ...on, '--check');
+    expect([full.code, full.stdout]).toEqual([2, expect.stringContaining('etcd rejects writes')]);
+    await good('alarm', 'disarm', ...on, '--yes');
+    expect((await good('alarm', 'list', ...pod)).stdout).toBe('');
+    expect((await world.etcd.put(ask, 'k', 'v')).ok).toBe(true);
+  });
+
+  test('the membership of a cluster is not changed without --force', async () => {
+    const namespace = await aCluster({ replicas: 1 });
+    const [name = ''] = await memberNames(namespace);
+    for (const verb of [['leave'], ['remove-member', 'abc'], ['add-member', 'http://x:2380']]) {
+      const ran = await plugin(...verb, '-n', namespace, '-p', name);
+      expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining('the operator owns the membership')]);
+    }
+    const list = (await good('members', 'db', '-n', namespace)).stdout;
+    expect(list.trim().split('\n')).toHaveLength(2);
+    expect(
+      (await good('add-member', 'http://x.invalid:2380', '-c', 'db', '-n', namespace, '--force', '--dry-run')).stderr,
+    ).toBe('would add a voter with the peer URL http://x.invalid:2380\n');
+    expect((await plugin('remove-member', 'nothex', '-n', namespace, '-p', name, '--force')).stderr).toContain(
+      'hexadecimal',
+    );
+  });
+
+  test('with mTLS and auth: snapshots of a member are whole files that only their owner reads', async () => {
+    const namespace = await secured();
+    const [name = ''] = await memberNames(namespace);
+    const [one, two] = [join(folder, 'one.db'), join(folder, 'two.db')];
+    await good('snapshot', 'download', 'db', one, '-n', namespace);
+    await good('snapshot', two, '-n', namespace, '-p', name, '-s', 'root');
+    for (const file of [one, two]) {
+      const { mode, size } = statSync(file);
+      expect(mode & 0o777).toBe(0o600);
+      const content = readFileSync(file);
+      const digest = createHash('sha256')
+        .update(content.subarray(0, size - 32))
+        .digest();
+      expect(digest.equals(content.subarray(size - 32))).toBe(true);
+    }
+    expect(readdirSync(folder).filter((file) => file.endsWith('.part'))).toEqual([]);
+    expect((await good('members', 'db', '-n', namespace)).stdout).toContain(name);
+    const wrong = Buffer.from('wrong').toString('base64');
+    await world.admin.transport.json(`/api/v1/namespaces/${namespace}/secrets`, {
+      method: 'POST',
+      body: { metadata: { name: 'wrong' }, data: { password: wrong } },
+    });
+    const refused = await plugin('members', 'db', '-n', namespace, '-s', 'wrong');
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('name a Secret')]);
   });
 });

@@ -60,8 +60,6 @@ export interface UserKv extends KvPort {
   put(ask: Ask, key: Bytes, value: Bytes): Promise<Result<bigint>>;
   /** Returns the number of deleted keys. */
   delete(ask: Ask, keys: Keys): Promise<Result<bigint>>;
-  /** Physical: responds when the old revisions are removed from the database, not only hidden. */
-  compact(ask: Ask, revision: bigint, options?: { readonly physical?: boolean }): Promise<Result<void>>;
 }
 
 export interface UserMaintenance extends MaintenancePort {
@@ -158,8 +156,6 @@ const userKv = (caller: Caller): UserKv => ({
   put: (ask, key, value) =>
     caller.unary(ask, KV.method.put, { key: bytes(key), value: bytes(value) }, ({ header }) => header?.revision ?? 0n),
   delete: (ask, keys) => caller.unary(ask, KV.method.deleteRange, keyRange(keys), ({ deleted }) => deleted),
-  compact: (ask, revision, { physical = false } = {}) =>
-    caller.unary(ask, KV.method.compact, { revision, physical }, () => undefined),
 });
 
 export interface WatchOptions extends Keys {

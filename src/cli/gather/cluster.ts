@@ -2,15 +2,16 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { ClusterFacts, MemberFacts } from '../assess/facts.ts';
 import type { Context } from '../context.ts';
-import { askAll, openSession } from './members.ts';
+import { askAll } from './members.ts';
 import { readCluster, readMembers, readSurroundings, type Surroundings } from './objects.ts';
+import { clusterSession } from './session.ts';
 
 type Ports = Pick<Context, 'client' | 'reach' | 'now' | 'signal' | 'namespace'>;
 
 export async function gatherCluster(context: Ports, name: string): Promise<ClusterFacts> {
   const cluster = await readCluster(context.client, { namespace: context.namespace, name });
   const members = await readMembers(context.client, cluster);
-  const session = await openSession(context, cluster, members);
+  const session = await clusterSession(context, cluster, members);
   try {
     const [answers, around] = await Promise.all([
       askAll(context, cluster, members, session),

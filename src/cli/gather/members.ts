@@ -1,80 +1,14 @@
-/** Asks the members of a cluster through ports that the API server forwards. */
+/** What the members of a cluster respond: each about itself, and one of them about all. */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import { CLIENT_PORT } from '../../api/names.ts';
-import { memberClientScheme, memberHost } from '../../domain/member-address.ts';
-import { isPodOver } from '../../domain/pod.ts';
 import { askMember } from '../../etcd/ask-member.ts';
-import { type Access, type Ask, type Etcd, EtcdClient } from '../../etcd/client.ts';
 import { atAny } from '../../etcd/failover.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { MemberFacts, MemberList, MemberReport, Unanswered } from '../assess/facts.ts';
-import type { Context, Way } from '../context.ts';
-import { type ClusterAccess, clusterAccess } from './access.ts';
-import { explain, isAllowed } from './access-error.ts';
+import type { Context } from '../context.ts';
+import { isAllowed } from './access-error.ts';
 import type { Member } from './objects.ts';
-
-/** For a port-forward through a busy API server, a TLS handshake and the response. */
-const ASK_MS = 5_000;
-
-/** A member that can be asked. */
-export interface Reached {
-  readonly member: Member;
-  readonly way: Way;
-  readonly endpoint: string;
-}
-
-/** Open ways to the members of a cluster, and the client to ask them with. */
-export interface Session {
-  readonly etcd: Etcd;
-  readonly access: Access;
-  readonly credentials: ClusterAccess;
-  readonly reached: readonly Reached[];
-  readonly ask: (endpoint: string, timeoutMs?: number) => Ask;
-  readonly close: () => void;
-}
-
-const refOf = ({ object: { metadata } }: Member) => ({
-  namespace: metadata.namespace ?? '',
-  name: metadata.name ?? '',
-});
-
-const mayRun = ({ pod }: Member): boolean => pod !== undefined && pod.status?.podIP !== undefined && !isPodOver(pod);
-
-export async function openSession(
-  context: Pick<Context, 'client' | 'reach' | 'now' | 'signal'>,
-  cluster: EtcdCluster,
-  members: readonly Member[],
-): Promise<Session> {
-  const reached = await Promise.all(
-    members.filter(mayRun).map(async (member): Promise<Reached> => {
-      const way = await context.reach(refOf(member), CLIENT_PORT);
-      return { member, way, endpoint: `${memberClientScheme(member.object)}://${way.address}` };
-    }),
-  );
-  const hostAt = (endpoint: string): string | undefined => {
-    const found = reached.find((each) => each.endpoint === endpoint);
-    return found && memberHost(found.member.object);
-  };
-  const credentials = await clusterAccess(context.client, cluster, members, hostAt, context.now);
-  const etcd = new EtcdClient(() => performance.now());
-  return {
-    etcd,
-    access: credentials.access,
-    credentials,
-    reached,
-    ask: (endpoint, timeoutMs = ASK_MS) => ({
-      endpoint,
-      timeoutMs,
-      access: credentials.access,
-      signal: context.signal,
-    }),
-    close: () => {
-      etcd.close();
-      for (const { way } of reached) way.close();
-    },
-  };
-}
+import { causeOf, type Session } from './session.ts';
 
 export interface Answers {
   readonly members: readonly MemberFacts[];
@@ -119,10 +53,10 @@ async function deniedForward(
 }
 
 async function askOne(cluster: EtcdCluster, member: Member, session: Session): Promise<MemberFacts['answer']> {
-  const reached = session.reached.find((each) => each.member === member);
+  const reached = session.reached.find(({ name }) => name === member.object.metadata.name);
   if (!reached) return { is: 'failed', message: 'its Pod is not running' };
   const expected = { clusterID: cluster.status?.clusterID, memberID: member.object.status?.memberID };
-  const answer = await askMember(session.etcd, session.ask(reached.endpoint), expected);
+  const answer = await askMember(session.etcd, session.ask(reached), expected);
   if (answer.is !== 'answers') return { is: 'failed', message: causeOf(reached, answer.message) };
   const { self, status } = answer;
   const report: MemberReport = {
@@ -141,18 +75,12 @@ async function askOne(cluster: EtcdCluster, member: Member, session: Session): P
   return { is: 'answers', report };
 }
 
-/** The port-forward knows better than etcd's client why there is no connection. */
-const causeOf = ({ way }: Reached, message: string): string => {
-  const error = way.error();
-  return error === undefined ? message : explain(error);
-};
-
-async function askList({ etcd, ask, reached, access, credentials }: Session): Promise<MemberList> {
+async function askList({ etcd, ask, reached, credentials }: Session): Promise<MemberList> {
   if (credentials.missing !== undefined) return { is: 'notAsked', message: credentials.missing };
   const endpoints = reached.map(({ endpoint }) => endpoint);
-  const { endpoint: _, ...rest } = ask('');
+  const { endpoint: _, ...rest } = ask({ endpoint: '' });
   for (const linearizable of [true, false]) {
-    const listed = await atAny(endpoints, { ...rest, access }, { repeatable: true }, (each) =>
+    const listed = await atAny(endpoints, rest, { repeatable: true }, (each) =>
       etcd.memberList({ ...each, linearizable }),
     );
     if (listed.ok)
