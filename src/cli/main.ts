@@ -16,6 +16,7 @@ export interface Io {
 
 const NARROWEST = 60;
 const IN_A_PIPE = 100;
+const HELP_IN_A_PIPE = 80;
 
 /** https://no-color.org; a terminal that calls itself dumb has no colours either. */
 const wantsColour = ({ env, stdout }: Io): boolean =>
@@ -71,6 +72,10 @@ export async function main(args: readonly string[], io: Io, version: string): Pr
   const root = program(run, version).configureOutput({
     writeOut: (text) => void io.stdout.write(text),
     writeErr: (text) => void io.stderr.write(text),
+    getOutHelpWidth: () => io.stdout.columns ?? HELP_IN_A_PIPE,
+    getErrHelpWidth: () => io.stdout.columns ?? HELP_IN_A_PIPE,
+    getOutHasColors: () => wantsColour(io),
+    getErrHasColors: () => wantsColour(io),
   });
   try {
     await root.parseAsync(args, { from: 'user' });

@@ -33,6 +33,17 @@ export function verbs(root: Command, run: Run): void {
         (await import('./commands/members.ts')).members(context, cluster, flags),
       ),
     );
+  root
+    .command('doctor')
+    .description('check a cluster, with advice: disks, quota, spread, versions, certificates, backups')
+    .argument('<cluster>', 'the EtcdCluster')
+    .option('-o, --output <format>', 'json or yaml')
+    .option('--check', 'exit with code 2 when there is a problem')
+    .action(
+      action(run, async (context, flags, [cluster = '']) =>
+        (await import('./commands/doctor.ts')).doctor(context, cluster, flags),
+      ),
+    );
   maintenance(root, run);
   leadership(root, run);
   membership(root, run);
@@ -85,7 +96,7 @@ function snapshots(root: Command, run: Run): void {
   const snapshot = root
     .commandsGroup('Back up:')
     .command('snapshot')
-    .description('with -p: the database of this Pod, into a local file')
+    .description('with -p: the database of this Pod, into a local file; see also snapshot download')
     .argument('<file>', 'is written when its digest matches')
     .action(
       action(run, async (context, flags, [file = '']) => (await load()).snapshot(context, undefined, file, flags)),

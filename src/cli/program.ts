@@ -21,7 +21,7 @@ export function program(run: Run, version: string): Command {
     .addOption(new Option('-k, --kubeconfig <file>', 'kubeconfig file (default: KUBECONFIG, or ~/.kube/config)'))
     .addOption(new Option('--context <name>', 'context of the kubeconfig'))
     .addOption(new Option('--as <user>', 'act as this user, such as system:serviceaccount:ns:name'))
-    .addOption(new Option('--as-group <group...>', 'act as a member of this group').argParser(collect))
+    .addOption(new Option('--as-group <group>', 'act as a member of this group').argParser(collect))
     .addOption(new Option('-p, --pod <pod>', 'work on one Pod instead of a whole cluster'))
     .addOption(
       new Option('-s, --credentials-secret <secret>', 'name or namespace/name of a Secret with username and password'),

@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Finding } from '../../src/cli/assess/finding.ts';
 import type { ClusterReport } from '../../src/cli/assess/report.ts';
 import { buildScript } from '../../tools/plugin/build.ts';
 import { run } from '../../tools/process.ts';
@@ -18,7 +19,7 @@ let script: string;
 
 beforeAll(async () => {
   [world, script] = await Promise.all([startWorld(), buildScript(folder)]);
-  await world.forwardPorts();
+  await world.forwardPorts(`authenticated with ${PASSWORD}\n${KEY}\nready to serve client requests\n`);
   operator = world.startOperator();
 });
 afterAll(async () => {
@@ -30,6 +31,8 @@ afterEach((context) => {
   if (context.task.result?.state === 'fail') process.stderr.write(operator?.log().slice(-5_000) ?? '');
 });
 
+const PASSWORD = 'secret-of-root';
+const KEY = '-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0LWtleQ==\n-----END EC PRIVATE KEY-----';
 const PATIENCE_MS = 120_000;
 
 /** Without a terminal, as in a pipe. */
@@ -55,7 +58,7 @@ const secured = (): Promise<string> => (securedNamespace ??= aSecuredCluster());
 
 async function aSecuredCluster(): Promise<string> {
   const namespace = await world.namespace();
-  const data = { password: Buffer.from('secret-of-root').toString('base64') };
+  const data = { password: Buffer.from(PASSWORD).toString('base64') };
   await world.admin.transport.json(`/api/v1/namespaces/${namespace}/secrets`, {
     method: 'POST',
     body: { metadata: { name: 'root' }, data },
@@ -211,7 +214,7 @@ describe('the verbs', { timeout: 3 * PATIENCE_MS }, () => {
       .trim()
       .split('\n')
       .map((line) => line.split(':')[0]);
-    expect([...order].sort()).toEqual([...names].sort());
+    expect(new Set(order)).toEqual(new Set(names));
     expect(order.at(-1)).toBe(leader);
     await good('defrag', ...pod);
 
@@ -273,5 +276,17 @@ describe('the verbs', { timeout: 3 * PATIENCE_MS }, () => {
     });
     const refused = await plugin('members', 'db', '-n', namespace, '-s', 'wrong');
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('name a Secret')]);
+  });
+});
+
+describe('support', { timeout: 2 * PATIENCE_MS }, () => {
+  test('doctor: members on one node, no backup, and the latencies that the members measure themselves', async () => {
+    const namespace = await secured();
+    const ran = await plugin('doctor', 'db', '-n', namespace, '-o', 'json', '--check');
+    expect(ran.code).toBe(2);
+    const findings = JSON.parse(ran.stdout) as readonly Finding[];
+    const levelOf = (subject: string) => findings.find((each) => each.subject === subject)?.level;
+    expect([levelOf('backups'), levelOf('spread'), levelOf('certificates')]).toEqual(['problem', 'advice', 'ok']);
+    expect(levelOf('disk')).not.toBe('unknown');
   });
 });

@@ -5,18 +5,42 @@ import { createServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createCA } from '../../../local/pki.ts';
+import type { Kubelet } from './kubelet.ts';
 
-export interface KubeletApi {
+interface KubeletApi {
   readonly port: number;
   close(): void;
 }
 
-/** `addressOf`: where the process of a Pod listens. */
-export async function serveKubeletApi(
+/** Makes the API server forward ports of the Pods of a kubelet. */
+export class PortForwarding {
+  readonly #kubelet: Kubelet;
+  #api: KubeletApi | undefined;
+
+  constructor(kubelet: Kubelet) {
+    this.#kubelet = kubelet;
+  }
+
+  async start(log = ''): Promise<void> {
+    this.#api ??= await serveKubeletApi((namespace, pod) => this.#kubelet.addressOf(namespace, pod), log);
+    await this.#kubelet.announce(this.#api.port);
+  }
+
+  stop(): void {
+    this.#api?.close();
+  }
+}
+
+/** `addressOf`: where the process of a Pod listens. `log`: of every container. */
+async function serveKubeletApi(
   addressOf: (namespace: string, pod: string) => string | undefined,
+  log: string,
 ): Promise<KubeletApi> {
   const own = await (await createCA()).issue({ user: 'kubelet' }, ['127.0.0.1']);
-  const server = createServer({ key: own.key, cert: own.cert }, (_incoming, outgoing) => outgoing.writeHead(404).end());
+  const server = createServer({ key: own.key, cert: own.cert }, ({ url = '' }, outgoing) => {
+    if (url.startsWith('/containerLogs/')) outgoing.end(log);
+    else outgoing.writeHead(404).end();
+  });
   server.on('upgrade', (incoming, socket) => {
     const url = new URL(incoming.url ?? '', 'https://kubelet');
     const [, , namespace = '', pod = ''] = url.pathname.split('/');

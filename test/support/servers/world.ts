@@ -14,7 +14,7 @@ import { bundle } from '../../../tools/image/bundle.ts';
 import { UserClient } from '../etcd-client.ts';
 import { type FaultProxy, startFaultProxy } from '../faults/proxy.ts';
 import { Kubelet } from '../kubelet/kubelet.ts';
-import { type KubeletApi, serveKubeletApi } from '../kubelet/kubelet-api.ts';
+import { PortForwarding } from '../kubelet/kubelet-api.ts';
 import { removeFolder } from '../kubelet/pod-run.ts';
 import { AgentRuns } from './agent-runs.ts';
 import { type ApiServer, startControlPlane, writeKubeconfig } from './control-plane.ts';
@@ -31,8 +31,8 @@ export interface World {
   /** A faulty proxy to the API server, and flags that make an operator use it. It is closed with the world. */
   faultProxy(): Promise<FaultProxy & { readonly flags: readonly string[] }>;
   startOperator(...flags: readonly string[]): Child;
-  /** From now on, the API server forwards ports of Pods, as it does for kubectl. */
-  forwardPorts(): Promise<void>;
+  /** From now on, the API server forwards ports of Pods, as it does for kubectl, and has this log of every container. */
+  forwardPorts(log?: string): Promise<void>;
   /** From now on, the Pods of Jobs run. They end with the world. */
   runAgents(): AgentRuns;
   /** A new namespace that admits only Pods of the restricted level. */
@@ -74,7 +74,7 @@ async function assemble(
   writeFileSync(program, (await bundle('src/bin/operator.ts')).code);
   let namespaces = 0;
   const proxies: FaultProxy[] = [];
-  const forwarding = portForwarding(kubelet);
+  const forwarding = new PortForwarding(kubelet);
   return {
     admin,
     kubelet,
@@ -89,7 +89,7 @@ async function assemble(
         '--health-probe-bind-address=0',
         ...flags,
       ]),
-    forwardPorts: forwarding.start,
+    forwardPorts: (log) => forwarding.start(log),
     runAgents: () => new AgentRuns({ client: admin, processes, folder, kubelet }),
     namespace: () => createNamespace(admin, `test-${++namespaces}`),
     createCluster: (namespace, name, spec = {}) =>
@@ -117,17 +117,6 @@ async function assemble(
       await admin.transport.close();
       removeFolder(folder);
     },
-  };
-}
-
-function portForwarding(kubelet: Kubelet): { readonly start: () => Promise<void>; readonly stop: () => void } {
-  let api: KubeletApi | undefined;
-  return {
-    start: async () => {
-      api ??= await serveKubeletApi((namespace, pod) => kubelet.addressOf(namespace, pod));
-      await kubelet.announce(api.port);
-    },
-    stop: () => api?.close(),
   };
 }
 

@@ -1,0 +1,47 @@
+/** The metrics of members, over a forwarded port: plain HTTP, as the kubelet's probes use it. */
+import { get } from 'node:http';
+import { METRICS_PORT } from '../../api/names.ts';
+import type { MemberFacts } from '../assess/facts.ts';
+import { type MemberMetrics, parseMetrics } from '../assess/metrics.ts';
+import type { Context } from '../context.ts';
+
+const TIMEOUT_MS = 5_000;
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/** A member whose metrics cannot be read is left out. */
+export async function gatherMetrics(
+  { reach }: Pick<Context, 'reach'>,
+  members: readonly Pick<MemberFacts, 'object' | 'pod'>[],
+): Promise<ReadonlyMap<string, MemberMetrics>> {
+  const read = await Promise.all(
+    members.map(async ({ object, pod }) => {
+      const { namespace = '', name = '' } = object.metadata;
+      if (pod?.status?.podIP === undefined) return [];
+      const way = await reach({ namespace, name }, METRICS_PORT);
+      try {
+        return [[name, parseMetrics(await page(`http://${way.address}/metrics`))] as const];
+      } catch {
+        return [];
+      } finally {
+        way.close();
+      }
+    }),
+  );
+  return new Map(read.flat());
+}
+
+const page = (url: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const request = get(url, { timeout: TIMEOUT_MS, agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (part: string) => {
+        text += part;
+        if (text.length > MAX_BYTES) request.destroy(new Error('the metrics are too large'));
+      });
+      response.on('end', () => (response.statusCode === 200 ? resolve(text) : reject(new Error('no metrics'))));
+      response.on('error', reject);
+    });
+    request.on('timeout', () => request.destroy(new Error('no response')));
+    request.on('error', reject);
+  });
