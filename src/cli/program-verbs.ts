@@ -44,6 +44,16 @@ export function verbs(root: Command, run: Run): void {
         (await import('./commands/doctor.ts')).doctor(context, cluster, flags),
       ),
     );
+  root
+    .command('report')
+    .description('objects, logs and checks of a cluster in one file for support, without secrets')
+    .argument('<cluster>', 'the EtcdCluster')
+    .option('--out <file>', 'the file; without it, etcd-report-….tar.gz in this folder')
+    .action(
+      action(run, async (context, flags, [cluster = '']) =>
+        (await import('./commands/report.ts')).report(context, cluster, flags),
+      ),
+    );
   maintenance(root, run);
   leadership(root, run);
   membership(root, run);

@@ -289,4 +289,22 @@ describe('support', { timeout: 2 * PATIENCE_MS }, () => {
     expect([levelOf('backups'), levelOf('spread'), levelOf('certificates')]).toEqual(['problem', 'advice', 'ok']);
     expect(levelOf('disk')).not.toBe('unknown');
   });
+
+  test('report: objects, logs and checks in one file, and no password and no key in it', async () => {
+    const namespace = await secured();
+    const file = join(folder, 'report.tar.gz');
+    const ran = await plugin('report', 'db', '-n', namespace, '--out', file);
+    expect([ran.code, ran.stdout]).toEqual([0, `${file}\n`]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const names = (await run('tar', ['-tzf', file])).stdout.trim().split('\n');
+    expect(names).toEqual(
+      expect.arrayContaining(['status.txt', 'doctor.txt', 'cluster.yaml', 'secrets.yaml', 'not-included.txt']),
+    );
+    expect(names.filter((name) => /^logs\/db-.*\.log$/.test(name))).toHaveLength(3);
+    const all = (await run('tar', ['-xzOf', file])).stdout;
+    expect(all).toContain('ready to serve client requests');
+    expect(all).toContain('db-root-applied');
+    for (const secret of [PASSWORD, Buffer.from(PASSWORD).toString('base64'), 'PRIVATE KEY', 'c2VjcmV0LWtleQ'])
+      expect(all, secret).not.toContain(secret);
+  });
 });
