@@ -90,7 +90,7 @@ const gcs = optionalObject('A bucket of Google Cloud Storage.', {
   endpoint: Type.Optional(endpointUrl('gcs.endpoint', 'The URL of the service. Absent: that of Google Cloud Storage.')),
   credentialsSecretRef: optionalReference(
     'gcs.credentialsSecretRef',
-    'A Secret whose key credentials.json is the key file of a service account. Absent: the cloud identity of the Pod, see serviceAccountName.',
+    'A Secret whose key credentials.json is the key file of a service account. Its tokens are sent to hosts of googleapis.com only, or to the URL in its key GCS_ENDPOINT. Absent: the cloud identity of the Pod, see serviceAccountName.',
   ),
   serviceAccountName: serviceAccountName(),
 });
@@ -107,7 +107,7 @@ const azure = optionalObject('A container of Azure Blob Storage.', {
   ),
   credentialsSecretRef: optionalReference(
     'azure.credentialsSecretRef',
-    'A Secret with AZURE_STORAGE_ACCOUNT and either AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or with AZURE_STORAGE_CONNECTION_STRING. Absent: the cloud identity of the Pod, see serviceAccountName.',
+    'A Secret with AZURE_STORAGE_ACCOUNT and either AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or with AZURE_STORAGE_CONNECTION_STRING. A SAS token is sent to hosts of Azure only, or to the URL in its key AZURE_STORAGE_ENDPOINT. Absent: the cloud identity of the Pod, see serviceAccountName.',
   ),
   serviceAccountName: serviceAccountName(),
 });

@@ -8,7 +8,7 @@ import {
 import { MOUNTS, type Place } from '../../domain/agent-task.ts';
 import { AgentFailure, misconfigured } from '../failure.ts';
 import { checkEndpoint, httpAgent, httpsAgent } from '../transfer/ssrf-guard.ts';
-import { requireOwn } from './own-endpoint.ts';
+import { requireNamed, requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
 
 export type AzurePlace = Extract<Place, { readonly kind: 'azure' }>;
@@ -47,6 +47,8 @@ function guarded({ url, credential }: ContainerClient): ContainerClient {
   return new ContainerClient(url, credential, options);
 }
 
+const ENDPOINT = 'AZURE_STORAGE_ENDPOINT';
+
 async function fromSecret(place: AzurePlace, secrets: ReadSecret): Promise<BlobServiceClient> {
   const read = async (key: string): Promise<string> =>
     (await secrets(MOUNTS.credentials, key))?.toString('utf8').trim() ?? '';
@@ -54,8 +56,11 @@ async function fromSecret(place: AzurePlace, secrets: ReadSecret): Promise<BlobS
   if (whole !== '') return BlobServiceClient.fromConnectionString(whole, OPTIONS);
   const account = place.account ?? (await read('AZURE_STORAGE_ACCOUNT'));
   const [key, token] = [await read('AZURE_STORAGE_KEY'), await read('AZURE_STORAGE_SAS_TOKEN')];
-  if (token !== '')
-    return new BlobServiceClient(`${endpoint(place, account)}?${token.replace(/^\?/, '')}`, undefined, OPTIONS);
+  if (token !== '') {
+    const url = endpoint(place, account);
+    requireNamed(new URL(url), OWN, { what: 'a SAS token', key: ENDPOINT, named: await read(ENDPOINT) });
+    return new BlobServiceClient(`${url}?${token.replace(/^\?/, '')}`, undefined, OPTIONS);
+  }
   if (key === '' || account === '')
     throw misconfigured(
       'the Secret with the credentials of the container needs AZURE_STORAGE_ACCOUNT and one of AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_CONNECTION_STRING',

@@ -8,7 +8,7 @@ import { MOUNTS, type Place } from '../../domain/agent-task.ts';
 import { AgentFailure, misconfigured } from '../failure.ts';
 import { Refusal } from '../transfer/error-info.ts';
 import { checkEndpoint, guardedLookup } from '../transfer/ssrf-guard.ts';
-import { requireOwn } from './own-endpoint.ts';
+import { requireNamed, requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
 
 export type GcsPlace = Extract<Place, { readonly kind: 'gcs' }>;
@@ -75,11 +75,18 @@ export async function gcsClient(place: GcsPlace, secrets: ReadSecret): Promise<G
     throw misconfigured('the endpoint of the bucket is not a URL such as https://storage.example.org');
   checkEndpoint(base);
   if (place.credentials === 'ambient') requireOwn(base, OWN);
-  return new GcsClient(base, place.credentials === 'secret' ? await keyFile(secrets) : ambient());
+  return new GcsClient(base, place.credentials === 'secret' ? await keyFile(base, secrets) : ambient());
 }
 
-/** The key signs the tokens itself: no server but the endpoint is called, and the file cannot name other servers. */
-async function keyFile(secrets: ReadSecret): Promise<Authorization> {
+const ENDPOINT = 'GCS_ENDPOINT';
+
+/**
+ * The key signs the tokens itself: no server but the endpoint is called, and the file cannot name other servers. Such a token is
+ * valid at Google for an hour, whichever server has received it.
+ */
+async function keyFile(base: URL, secrets: ReadSecret): Promise<Authorization> {
+  const named = (await secrets(MOUNTS.credentials, ENDPOINT))?.toString('utf8').trim() ?? '';
+  requireNamed(base, OWN, { what: 'a token of the service account', key: ENDPOINT, named });
   const wrong = (what: string) =>
     misconfigured(
       `"credentials.json" of the Secret for the bucket ${what}: put the JSON key file of a service account there`,

@@ -91,6 +91,10 @@ export const isPassing = ({ status, network, tls, code }: ErrorInfo): boolean =>
   tls === undefined &&
   (status === undefined ? network !== undefined : AGAIN.has(status) || PASSING_CODES.has(code ?? ''));
 
+/** Whether a port is closed, filtered or silent is not reported: a tenant could scan the network of the cluster. */
+const networkText = (code: string): string => (/^(ENOTFOUND|EAI_AGAIN)$/.test(code) ? code : 'no connection');
+
 /** For a message: nothing else of the error is reported. */
 export const errorInfoText = ({ status, code, network, tls }: ErrorInfo): string =>
-  [status, code, network ?? tls].filter((part) => part !== undefined).join(' ') || 'unknown cause';
+  [status, code, network === undefined ? tls : networkText(network)].filter((part) => part !== undefined).join(' ') ||
+  'unknown cause';

@@ -58,6 +58,14 @@ test.each(table)('%s', (_, error, reason, passing) => {
   expect(isPassing(errorInfo(error))).toBe(passing);
 });
 
+test('S4: a status does not tell a closed port from a filtered or a silent one', () => {
+  const messages = ['ECONNREFUSED', 'ETIMEDOUT', 'EHOSTUNREACH', 'ECONNRESET', 'UND_ERR_CONNECT_TIMEOUT'].map(
+    (code) => (errorMessage(system(code), phrases, 'k') as Error).message,
+  );
+  expect(new Set(messages).size).toBe(1);
+  expect((errorMessage(system('ENOTFOUND'), phrases, 'k') as Error).message).toContain('ENOTFOUND');
+});
+
 test('an AgentFailure, and a failure of the body, are passed on as they are', () => {
   const ours = new AgentFailure('WrongKey', 'x');
   const theirs = new Error('the member went away');

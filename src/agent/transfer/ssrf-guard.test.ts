@@ -16,14 +16,28 @@ test.each([
   ['http://[fd00:ec2::254]:80', true],
   ['http://[::ffff:169.254.169.254]', true],
   ['http://[64:ff9b::a9fe:a9fe]', true],
+  ['http://100.100.100.200', true],
+  ['http://168.63.129.16', true],
+  ['http://192.0.0.192/', true],
+  ['http://[64:ff9b::100.100.100.200]', true],
+  ['http://[::ffff:168.63.129.16]', true],
+  ['http://0.0.0.0:2379', true],
+  ['http://0/', true],
+  ['http://[::]:2379', true],
+  ['http://224.0.0.1', true],
+  ['http://255.255.255.255', true],
+  ['http://[ff02::1]', true],
+  ['http://10.96.0.1', true],
   ['http://10.0.0.1', false],
   ['http://127.0.0.1:9000', false],
   ['http://[fd00::1]', false],
   ['https://s3.example.org', false],
-])('%s is refused: %s', (endpoint, refused) => {
+])('S4: %s is refused: %s', (endpoint, refused) => {
+  vi.stubEnv('KUBERNETES_SERVICE_HOST', '10.96.0.1');
   const check = (): void => checkEndpoint(new URL(endpoint));
   if (refused) expect(check).toThrow('the address of a cloud metadata service');
   else expect(check).not.toThrow();
+  vi.unstubAllEnvs();
 });
 
 const { privateKey } = generateKeyPairSync('rsa', {
@@ -54,9 +68,11 @@ const places = (endpoint: string): readonly Place[] => [
   { kind: 'azure', container: 'b', endpoint, credentials: 'secret' },
 ];
 
+const NAMED: Readonly<Record<string, string>> = { gcs: 'GCS_ENDPOINT' };
 const look = async (place: Place): Promise<unknown> => {
   const store = await openStore(place, async (_mount, key) => {
-    const text = FILES[key];
+    const isEndpoint = place.kind === 'gcs' && key === NAMED[place.kind];
+    const text = isEndpoint ? place.endpoint : FILES[key];
     return text === undefined ? undefined : Buffer.from(text);
   });
   return store.head('key');
@@ -95,6 +111,17 @@ describe.each(['s3', 'gcs', 'azure'])('a store of %s', (kind) => {
     leadTo('169.254.169.254');
     await expect(look(at(`${scheme}://store.example.org`))).rejects.toEqual(refused);
   });
+
+  test.each(['100.100.100.200', '168.63.129.16', '192.0.0.192', '0.0.0.0', 'fd00:ec2::254'])(
+    'S4: is refused at a name that resolves to %s, and nothing connects to it',
+    async (address) => {
+      leadTo(address);
+      asked = 0;
+      const { port } = server.address() as AddressInfo;
+      await expect(look(at(`http://store.example.org:${port}`))).rejects.toEqual(refused);
+      expect(asked).toBe(0);
+    },
+  );
 
   test('is connected to where a name resolves to another address', async () => {
     leadTo('127.0.0.1');

@@ -1,7 +1,8 @@
 /**
- * SSRF guard: endpoints that are never a store. Cloud metadata services, which issue identities to nodes and Pods,
- * listen on link-local addresses: a tenant who may only write an endpoint must not reach them from the agent's Pod,
- * under any name. The libraries' own requests there, for the Pod's credentials, do not pass this guard.
+ * SSRF guard: endpoints that are never a store. Cloud metadata services, which issue identities to nodes and Pods, listen on
+ * link-local and a few other addresses; and there is the API server. A tenant who may only write an endpoint must not reach
+ * them from the agent's Pod, under any name. The libraries' own requests there, for the Pod's credentials, do not pass this
+ * guard. Private networks pass: stores in the cluster have such addresses. Loopback passes: it is the agent's own Pod.
  */
 import dns from 'node:dns';
 import http from 'node:http';
@@ -10,19 +11,35 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { misconfigured } from '../failure.ts';
 
 const REFUSED = new BlockList();
-REFUSED.addSubnet('169.254.0.0', 16, 'ipv4'); // also as ::ffff:169.254.0.0
-REFUSED.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6'); // the same behind NAT64
+/** Also as ::ffff:…, which BlockList compares itself, and behind NAT64. */
+const refuseIPv4 = (address: string, bits: number): void => {
+  REFUSED.addSubnet(address, bits, 'ipv4');
+  REFUSED.addSubnet(`64:ff9b::${address}`, 96 + bits, 'ipv6');
+};
+refuseIPv4('169.254.0.0', 16);
+refuseIPv4('0.0.0.0', 8); // this host
+refuseIPv4('224.0.0.0', 4); // multicast
+refuseIPv4('240.0.0.0', 4); // reserved, and broadcast
+refuseIPv4('100.100.100.200', 32); // Alibaba
+refuseIPv4('168.63.129.16', 32); // Azure's wire server
+refuseIPv4('192.0.0.192', 32); // Oracle
+REFUSED.addAddress('::', 'ipv6');
+REFUSED.addSubnet('ff00::', 8, 'ipv6');
 REFUSED.addSubnet('fe80::', 10, 'ipv6');
 REFUSED.addAddress('fd00:ec2::254', 'ipv6'); // Amazon
 REFUSED.addAddress('fd00:ec2::23', 'ipv6');
 REFUSED.addAddress('fd20:ce::254', 'ipv6'); // Google
 
-const isRefused = (address: string): boolean => REFUSED.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+/** The kubelet sets it in every Pod. */
+const apiServer = (): string => process.env['KUBERNETES_SERVICE_HOST'] ?? '';
+
+const isRefused = (address: string): boolean =>
+  REFUSED.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4') || address === apiServer();
 
 /** As the code of an error: libraries preserve it. */
 export const NO_STORE = 'NoStoreAtThisAddress';
 export const NO_STORE_MESSAGE =
-  'the endpoint resolves to the address of a cloud metadata service, which is not allowed: check the endpoint';
+  'the endpoint resolves to the address of a cloud metadata service or of the API server, which is not allowed: check the endpoint';
 
 /** Node does not resolve a literal address, so it is checked here. */
 export function checkEndpoint({ hostname }: URL): void {

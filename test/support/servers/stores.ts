@@ -195,7 +195,7 @@ export async function startGcs(): Promise<TestPlace> {
   };
   return {
     place: { kind: 'gcs', bucket: BUCKET, endpoint, credentials: 'secret' },
-    secrets: credentials({ 'credentials.json': JSON.stringify(key) }),
+    secrets: credentials({ 'credentials.json': JSON.stringify(key), GCS_ENDPOINT: endpoint }),
     relay,
     ...service,
     folder: data,
