@@ -24,6 +24,8 @@ export const ROLE_VOTER = 'voter';
 export const MEMBER_FINALIZER = `${GROUP}/member-cleanup`;
 /** On an EtcdMember: a user may delete it although the chart's ValidatingAdmissionPolicy forbids it. */
 export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
+/** On a Secret or PVC, where the administrator demands it: specs may name it. */
+export const REFERENCE_LABEL = `${GROUP}/allow-reference`;
 /** On members and clusters that were adopted from still earlier operators: their data paths and addresses depend on these. */
 export const HEADLESS_SERVICE_ANNOTATION = `${GROUP}/headless-service-name`;
 export const DATA_SUBPATH_ANNOTATION = `${GROUP}/data-dir-subpath`;

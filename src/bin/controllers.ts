@@ -108,6 +108,7 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
     etcd,
     now: () => clock.now(),
     images,
+    tenancy: flags.tenancy,
     podOf: (member: EtcdMember, cluster: EtcdCluster) => wantedPod({ member, cluster, images, hasCompany: true }),
     credentials: credentialsFor(client, stores, process, clockAheadMs),
     entropy: keys,

@@ -24,6 +24,13 @@ test('without flags the defaults are those of earlier operators', () => {
     nodeLostAfterSeconds: 600,
     rotationGraceSeconds: 120,
     replacementsPerHour: 10,
+    tenancy: {
+      allowAmbientCredentials: false,
+      allowedStoreEndpoints: [],
+      allowedClusterIssuers: [],
+      requireReferenceLabel: false,
+      deniedMetadata: [],
+    },
     watchNamespaces: [],
     kubeconfig: undefined,
     namespace: undefined,
@@ -94,4 +101,19 @@ test.each([
 ])('the cluster domain is read from resolv.conf: %j', (resolvConf, domain) => {
   expect(parseFlags([], {}, resolvConf).clusterDomain).toBe(domain);
   expect(parseFlags(['--cluster-domain=mine'], {}, resolvConf).clusterDomain).toBe('mine');
+});
+
+test('what tenants may refer to is read from JSON, and what is not stated keeps its default', () => {
+  const { tenancy } = parseFlags([], { TENANCY: '{"allowedStoreEndpoints":["s3.example.com"]}' });
+  expect(tenancy).toMatchObject({ allowedStoreEndpoints: ['s3.example.com'], requireReferenceLabel: false });
+});
+test.each([
+  '{',
+  '[]',
+  '"x"',
+  '{"requireReferencesLabel":true}',
+  '{"requireReferenceLabel":"yes"}',
+  '{"deniedMetadata":"x"}',
+])('a tenancy that would not do what it seems to stops the operator: %s', (text) => {
+  expect(refused([`--tenancy=${text}`]).message).toContain('--tenancy');
 });

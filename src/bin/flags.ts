@@ -1,5 +1,7 @@
 /** The command line of the operator: flags and environment variables of earlier versions keep working. */
 import { Command, CommanderError } from 'commander';
+import { OPEN, type Tenancy } from '../domain/tenancy.ts';
+import { isObject } from '../lib/merge-patch.ts';
 
 export type Flags = Readonly<ReturnType<typeof parseFlags>>;
 
@@ -100,10 +102,28 @@ function command(output: string[]): Command {
       'in all clusters together, discard at most this many volumes per hour of members that seem lost, or of 2 % of the clusters if that is more; 0: none; env REPLACEMENTS_PER_HOUR',
       perHour,
     )
+    .option('--tenancy <json>', 'what tenants may refer to, as the tenancy values of the chart in JSON; env TENANCY')
     .option('--watch-namespace <list>', 'namespaces to watch, comma-separated; empty: all; env WATCH_NAMESPACE')
     .option('--kubeconfig <file>', 'kubeconfig file for running outside of a Pod')
     .option('--namespace <name>', 'namespace of the Lease; env POD_NAMESPACE, else that of the Pod')
     .option('--log-level <level>', 'debug, info, warn or error', 'info');
+}
+
+/** Unknown keys are an error: a misspelt one would leave the operator more open than the administrator believes. */
+function tenancyIn(text: string): Tenancy {
+  let given: unknown;
+  try {
+    given = text === '' ? {} : JSON.parse(text);
+  } catch {
+    throw new Usage(`--tenancy is not JSON: ${JSON.stringify(text)}`, 2);
+  }
+  for (const [key, value] of Object.entries(isObject(given) ? given : { tenancy: given })) {
+    const known = Object.entries(OPEN).find(([name]) => name === key)?.[1] as boolean | readonly string[] | undefined;
+    const isList = Array.isArray(value) && value.every((entry) => typeof entry === 'string');
+    if (known === undefined || (typeof known === 'boolean' ? typeof value !== 'boolean' : !isList))
+      throw new Usage(`--tenancy: ${key} is unknown, or has a value of another type`, 2);
+  }
+  return { ...OPEN, ...(given as Partial<Tenancy>) };
 }
 
 /** The search path in the resolv.conf of a Pod has `svc.<domain>`. */
@@ -140,6 +160,7 @@ export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
     replacementsPerHour:
       program.opts<{ replacementsPerHour?: number }>().replacementsPerHour ??
       perHour(env['REPLACEMENTS_PER_HOUR'] || '10'),
+    tenancy: tenancyIn(options['tenancy'] ?? env['TENANCY'] ?? ''),
     watchNamespaces: list(options['watchNamespace'] ?? env['WATCH_NAMESPACE'] ?? ''),
     kubeconfig: options['kubeconfig'] || undefined,
     namespace: options['namespace'] || env['POD_NAMESPACE'] || undefined,

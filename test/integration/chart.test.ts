@@ -4,7 +4,9 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { build } from '../../local/binaries.ts';
 import { crds } from '../../src/api/crds.ts';
+import { parseFlags } from '../../src/bin/flags.ts';
 import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
+import { OPEN } from '../../src/domain/tenancy.ts';
 import type { Container, ObjectMeta, PodSpec, PolicyRule, Service } from '../../src/gen/kube.ts';
 import { chartDir } from '../../tools/paths.ts';
 import { type Finished, run } from '../../tools/process.ts';
@@ -152,6 +154,19 @@ describe('the operator’s container', () => {
     expect(manager?.resources?.limits).toEqual({ memory: '512Mi' });
     expect(proxy?.name).toBe('kube-rbac-proxy');
     expect(proxy?.image).toBe('ghcr.io/kube-rbac-proxy/kube-rbac-proxy:v0.22.0');
+  });
+
+  test('gets what tenants may refer to, and nothing about it by default', async () => {
+    const values = [
+      'tenancy.allowedStoreEndpoints={s3.example.com,*.amazonaws.com}',
+      'tenancy.requireReferenceLabel=true',
+    ];
+    const [manager] = containers(await render(...values));
+    expect(parseFlags([], { TENANCY: String(environment(manager)['TENANCY']) }).tenancy).toEqual({
+      ...OPEN,
+      allowedStoreEndpoints: ['s3.example.com', '*.amazonaws.com'],
+      requireReferenceLabel: true,
+    });
   });
 
   test('gets the namespaces to watch', async () => {

@@ -1,7 +1,7 @@
 /** Observation of a cluster through models of the API server and of etcd. */
 
-import { expect, test } from 'vitest';
-import { aMember, aVolume } from '../../../test/support/builders/builders.ts';
+import { describe, expect, test } from 'vitest';
+import { aCluster, aMember, aVolume } from '../../../test/support/builders/builders.ts';
 import { remembering } from '../../../test/support/builders/plan.ts';
 import {
   failingReads,
@@ -14,11 +14,12 @@ import {
   runningCluster,
 } from '../../../test/support/builders/ports.ts';
 import type { Target } from '../../api/etcd-cluster-status.ts';
-import { CLUSTER_LABEL, COMPONENT_LABEL, QUARANTINE_LABEL } from '../../api/names.ts';
+import { CLUSTER_LABEL, COMPONENT_LABEL, QUARANTINE_LABEL, REFERENCE_LABEL } from '../../api/names.ts';
 import { findCondition } from '../../domain/conditions.ts';
+import { OPEN } from '../../domain/tenancy.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
-import { podDisruptionBudgets, services } from '../../kube/resources.ts';
+import { podDisruptionBudgets, secrets, services } from '../../kube/resources.ts';
 import { ALL_NAMESPACES } from '../../kube/store.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clientService, headlessService } from './build.ts';
@@ -342,4 +343,42 @@ test('a cluster that cannot be read is not observed: it may be deleted', async (
   const world = modelWorld(failingReads(500, 'etcdclusters'));
   await runningCluster(world, 1);
   await expect(observed(world)).rejects.toThrow('no KMS provider');
+});
+
+describe('S2: with a label that referenced Secrets must carry', () => {
+  const auth = { enabled: true, rootCredentialsSecretRef: { name: 'of-another-application' } };
+  const tenancy = { ...OPEN, requireReferenceLabel: true };
+  async function looked(labels: Readonly<Record<string, string>>) {
+    const world = modelWorld();
+    putInCache(world.clusters, aCluster({ spec: { auth } }));
+    const metadata = { name: 'of-another-application', namespace: 'ns', labels };
+    await world.client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata });
+    return observe({ ...world, tenancy }, 'ns/db', signal, NO_MEMORY);
+  }
+  test('a cluster is not bootstrapped with a Secret of another application, and its status says why', async () => {
+    const gathered = await looked({});
+    expect(gathered?.notPermitted).toContain('Secret of-another-application does not carry the label');
+    if (!gathered) return;
+    const plan = decide(gathered);
+    const available = findCondition(plan.status?.conditions, 'Available');
+    expect([available?.status, available?.reason]).toEqual(['False', 'ReferenceNotPermitted']);
+    expect([plan.rule, plan.steps, plan.requeueAfterMs === undefined]).toEqual(['blocked', [], false]);
+  });
+  test('a cluster is bootstrapped once the owner of the Secret has labelled it', async () => {
+    expect((await looked({ [REFERENCE_LABEL]: 'true' }))?.notPermitted).toBeUndefined();
+  });
+});
+
+test('annotations that the administrator denies are not in the spec that is applied, and a condition names them', async () => {
+  const world = modelWorld();
+  const additionalMetadata = { annotations: { 'external-dns.alpha.kubernetes.io/hostname': 'bank.example.com' } };
+  putInCache(world.clusters, aCluster({ spec: { additionalMetadata } }));
+  const tenancy = { ...OPEN, deniedMetadata: ['external-dns.alpha.kubernetes.io/*'] };
+  const gathered = await observe({ ...world, tenancy }, 'ns/db', signal, NO_MEMORY);
+  if (!gathered) throw new Error('there is one');
+  const plan = decide(gathered);
+  expect(JSON.stringify([plan.latch, plan.steps, plan.upkeep])).not.toContain('bank.example.com');
+  expect(findCondition(plan.status?.conditions, 'FieldsIgnored')?.message).toContain(
+    'the administrator denies these keys of additionalMetadata, and they are not copied: external-dns',
+  );
 });

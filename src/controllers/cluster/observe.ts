@@ -1,5 +1,6 @@
 /** Observes one cluster: Kubernetes objects from the cache, etcd by requests to its members. */
 
+import { unlabelledReferences } from '../../access/observe-references.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
@@ -14,6 +15,14 @@ import {
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { controllerOf, holding, identity, isMemberOf } from '../../domain/ownership.ts';
+import {
+  clusterReferences,
+  issuerNotPermitted,
+  OPEN,
+  storeNotPermitted,
+  type Tenancy,
+  withoutDenied,
+} from '../../domain/tenancy.ts';
 import { ASK_TIMEOUT_MS, HASH_TIMEOUT_MS, RETAINED_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
 import type { Ask } from '../../etcd/call.ts';
@@ -47,6 +56,8 @@ export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPort
   /** Indexed by cluster. */
   readonly schedules: Store<EtcdSnapshotSchedule>;
   readonly images: ImagePolicy;
+  /** Absent: the defaults. */
+  readonly tenancy?: Tenancy;
   /** How far the wall clock has jumped ahead in this time. */
   readonly clockAheadMs: (withinMs: number) => number;
   /** For how long this process has observed the present state of a key. */
@@ -60,21 +71,23 @@ export async function observe(
   signal: AbortSignal,
   memory: Memory,
 ): Promise<Gathered | undefined> {
-  const cluster = await presentCluster(ports, key, signal);
-  if (!cluster) return undefined;
+  const found = await presentCluster(ports, key, signal);
+  if (!found) return undefined;
+  const tenancy = ports.tenancy ?? OPEN;
+  const { object: cluster, denied } = withoutDenied(found, tenancy);
   const { name, namespace, uid } = identity(cluster);
-  const found = memberViews(ports, cluster);
-  ports.etcd.retain(key, found.flatMap(endpointsOf));
+  const seen = memberViews(ports, cluster);
+  ports.etcd.retain(key, seen.flatMap(endpointsOf));
   const secrets = await judgeSecrets(ports, cluster);
-  const hosts = hostsOf(found);
+  const hosts = hostsOf(seen);
   const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
   const requests = { etcd: ports.etcd, ask: { timeoutMs: ASK_TIMEOUT_MS, signal, access } };
   const [headless, client, pdb, list, answered] = await Promise.all([
     observeObject(ports.client, ports.services, cluster, headlessServiceName(name), signal),
     observeObject(ports.client, ports.services, cluster, clientServiceName(name), signal),
     observePdb(ports, cluster, signal),
-    askEtcd(requests, cluster, found),
-    askEach(requests, cluster, found),
+    askEtcd(requests, cluster, seen),
+    askEach(requests, cluster, seen),
   ]);
   const listed = list.is === 'answers' ? list.view : list;
   const uncached = await listUncachedMembers(ports, cluster, answered, listed, signal);
@@ -107,6 +120,8 @@ export async function observe(
     quarantined,
     ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
     images: ports.images,
+    ...(denied.length > 0 && { deniedKeys: denied }),
+    ...(await notPermitted(ports.client, cluster, tenancy, signal)),
     schedules: ports.schedules.byIndex(namespace, BY_CLUSTER, name),
     ...credentials,
   };
@@ -120,6 +135,22 @@ function seedState({ status }: EtcdCluster, members: readonly MemberView[]): str
   const seed = members.find(({ object }) => object.spec.bootstrap === true);
   if (status?.clusterID !== undefined || !seed) return undefined;
   return `${seed.object.metadata.uid} ${seed.pod.is === 'present' && seed.pod.runningSince}`;
+}
+
+/** What a spec names cannot change after the bootstrap, and a running cluster keeps working when the administrator tightens a rule. */
+async function notPermitted(
+  client: Client,
+  cluster: EtcdCluster,
+  tenancy: Tenancy,
+  signal: AbortSignal,
+): Promise<Pick<Gathered, 'notPermitted'>> {
+  if (cluster.status?.clusterID !== undefined) return {};
+  const source = cluster.spec.bootstrap?.restore?.source;
+  const rules = [issuerNotPermitted(cluster.spec, tenancy), source && storeNotPermitted(source, tenancy)];
+  const { namespace } = identity(cluster);
+  const labels = await unlabelledReferences(client, namespace, clusterReferences(cluster), tenancy, signal);
+  const messages = [...rules.filter((message) => message !== undefined), ...labels];
+  return messages.length === 0 ? {} : { notPermitted: messages.join('; ') };
 }
 
 /** Since when etcd has refused the same change. An old refusal is ignored: it does not describe the current state. */

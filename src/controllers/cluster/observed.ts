@@ -137,6 +137,10 @@ export interface ClusterFacts {
   readonly leftVolumes?: readonly string[];
   /** The image repositories that the administrator allows. */
   readonly images: ImagePolicy;
+  /** What the spec names and the administrator does not permit; observed only before the bootstrap. */
+  readonly notPermitted?: string;
+  /** Keys of additionalMetadata that the administrator denies: `cluster.spec` does not have them. */
+  readonly deniedKeys?: readonly string[];
   /** Of the members that may be restarted now. */
   readonly successors?: readonly Successor[];
   /** The EtcdSnapshotSchedules of this cluster. */

@@ -11,6 +11,7 @@ import { TEMPLATE_FIELDS, type Template } from '../../api/template.ts';
 import { type ConditionUpdate, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
 import { NOT_YET_SUPPORTED, type NotYet, notYetConditions } from '../../domain/not-yet-supported.ts';
+import { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
@@ -32,6 +33,7 @@ export function specBlockedBy(o: ClusterFacts): Blocked | undefined {
   const image = forbiddenImage(o.images, o.cluster.spec.image?.repository);
   const remedy = `use one of ${[repository, ...allowed].join(', ')}, or ask the administrator to allow it`;
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: `${image}: ${remedy}` };
+  if (o.notPermitted !== undefined) return { reason: REFERENCE_NOT_PERMITTED, message: o.notPermitted };
   const message = restoreImpossible(o);
   return message === undefined ? undefined : { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message };
 }

@@ -10,12 +10,13 @@ import type { ClusterFacts } from './observed.ts';
 export const FIELDS_IGNORED = 'FieldsIgnored';
 export const KNOWN_ISSUES = 'KnownIssues';
 
-export function ignoredConditions({ cluster: { spec } }: ClusterFacts): readonly ConditionUpdate[] {
+export function ignoredConditions({ cluster: { spec }, deniedKeys = [] }: ClusterFacts): readonly ConditionUpdate[] {
   const ignored = IGNORED_FIELDS.filter(({ isIgnored }) => isIgnored(spec));
-  if (ignored.length === 0) return [];
   const keys = droppedKeys(spec.additionalMetadata);
   const named = keys.length === 0 ? [] : [`the keys are ${keys.join(', ')}`];
-  return [conditionOf(FIELDS_IGNORED)('True', 'NoEffect', [...ignored.map(ignoredMessage), ...named].join('; '))];
+  const denied = `the administrator denies these keys of additionalMetadata, and they are not copied: ${deniedKeys.join(', ')}`;
+  const messages = [...ignored.map(ignoredMessage), ...named, ...(deniedKeys.length > 0 ? [denied] : [])];
+  return messages.length === 0 ? [] : [conditionOf(FIELDS_IGNORED)('True', 'NoEffect', messages.join('; '))];
 }
 
 /** The versions that members run, and the one that new members get. */

@@ -10,6 +10,7 @@ import { memberEndpoint, memberHost } from '../../domain/member-address.ts';
 import { isOutOfService, SELECTED_NODE } from '../../domain/node.ts';
 import { controllerOf, type Holding, holding, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
+import { OPEN, type Tenancy, withoutDenied } from '../../domain/tenancy.ts';
 import { ASK_TIMEOUT_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
 import type { Access, EtcdPort } from '../../etcd/client.ts';
@@ -28,6 +29,8 @@ export interface MemberPorts {
   readonly etcd: EtcdPort;
   readonly now: () => number;
   readonly images: ImagePolicy;
+  /** Absent: the defaults. */
+  readonly tenancy?: Tenancy;
   readonly credentials: SecretCache;
   readonly clusters: Store<EtcdCluster>;
   readonly deletedPolicies: DeletedPolicies;
@@ -46,8 +49,9 @@ export async function observe(
   signal: AbortSignal,
   memory: Memory,
 ): Promise<Observed | undefined> {
-  const member = ports.members.get(key);
-  if (!member) return undefined;
+  const found = ports.members.get(key);
+  if (!found) return undefined;
+  const { object: member } = withoutDenied(found, ports.tenancy ?? OPEN);
   const { namespace = '', name = '', uid = '' } = member.metadata;
   const [pod, volume] = await Promise.all([
     getOrFetch(ports, ports.pods, { namespace, name }, signal),

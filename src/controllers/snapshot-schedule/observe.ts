@@ -1,4 +1,5 @@
 /** Observes one schedule from the caches; only whether the name of the next snapshot is free comes from the API server. */
+import { unlabelledReferences } from '../../access/observe-references.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
@@ -6,10 +7,12 @@ import { JOB_NAME_LABEL, SCHEDULE_LABEL, scheduledSnapshotName } from '../../api
 import type { ImagePolicy } from '../../api/security.ts';
 import { podsOf } from '../../domain/job.ts';
 import { controllerOf, holding, identity } from '../../domain/ownership.ts';
+import { OPEN, storeNotPermitted, storeReferences, type Tenancy } from '../../domain/tenancy.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
+import { present } from '../../lib/present.ts';
 import { type Observed, type OwnedJob } from './observed.ts';
 import { schedulingOf } from './scheduling.ts';
 
@@ -26,6 +29,8 @@ export interface SchedulePorts {
   readonly pods: Store<Pod>;
   readonly operatorImage: string;
   readonly images: ImagePolicy;
+  /** Absent: the defaults. */
+  readonly tenancy?: Tenancy;
 }
 
 export async function observe(
@@ -39,7 +44,12 @@ export async function observe(
   const { name, namespace, uid } = identity(object);
   const cluster = ports.clusters.get(refKey({ namespace, name: object.spec.clusterRef.name ?? '' }));
   const isOurs = (thing: EtcdSnapshot | Job): boolean => controllerOf(thing)?.uid === uid;
+  const { tenancy = OPEN } = ports;
+  const references = storeReferences(object.spec.destination, object.spec.encryption);
+  const unlabelled = await unlabelledReferences(ports.client, namespace, references, tenancy, signal);
+  const [notPermitted] = [storeNotPermitted(object.spec.destination, tenancy) ?? [], unlabelled].flat();
   const base: Observed = {
+    ...present({ notPermitted }),
     now: ports.now(),
     refusal,
     object,

@@ -30,6 +30,8 @@ export interface Observed {
   /** The operator image; empty when it is not configured. */
   readonly operatorImage: string;
   readonly images: ImagePolicy;
+  /** What the destination names and the administrator does not permit: no Job uses it. */
+  readonly notPermitted?: string;
 }
 
 export const statusBefore = (o: Observed): EtcdSnapshotScheduleStatus => o.object.status ?? {};

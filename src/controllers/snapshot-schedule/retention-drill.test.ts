@@ -43,6 +43,11 @@ describe('retention and a drill', () => {
     expect(doing(decide(passed))).toEqual(['prune', `+${prune}`]);
   });
 
+  test('S2: neither prunes nor drills where the administrator does not permit the destination any more', () => {
+    expect(doing(decide({ ...passed, notPermitted: 'the store is not in the list' }))).toEqual(['waitForNext']);
+    expect(doing(decide({ ...stored, notPermitted: 'the store is not in the list' }))).toEqual(['waitForNext']);
+  });
+
   test('nothing is removed after a failed drill, until a drill succeeds', () => {
     const useless = failed('SnapshotDamaged');
     expect(doing(decide(useless))).toEqual(['waitForNext']);

@@ -11,7 +11,9 @@ import { unrestored } from './run-history.ts';
 
 /** The cluster whose placement and image a Job uses, if a Job can be created. */
 export const jobOwner = (o: Observed): EtcdCluster | undefined =>
-  o.operatorImage !== '' && o.cluster && !isBeingDeleted(o.cluster) ? o.cluster : undefined;
+  o.operatorImage !== '' && o.notPermitted === undefined && o.cluster && !isBeingDeleted(o.cluster)
+    ? o.cluster
+    : undefined;
 
 /** Two prune Jobs at once would count each other's removals. */
 export const isBusy = (o: Observed, task: 'prune' | 'drill'): boolean =>
@@ -43,7 +45,10 @@ export function isDrillDue(o: Observed): boolean {
 export function drillInput(o: Observed): { readonly cluster: EtcdCluster; readonly run: EtcdSnapshot } | string {
   const cluster = jobOwner(o);
   if (!cluster)
-    return o.operatorImage === '' ? 'the operator image is not configured' : 'its EtcdCluster does not exist';
+    return (
+      o.notPermitted ??
+      (o.operatorImage === '' ? 'the operator image is not configured' : 'its EtcdCluster does not exist')
+    );
   const name = statusBefore(o).lastSuccessful?.name;
   const run = o.runs.find((each) => identity(each).name === name);
   if (!run) return 'the EtcdSnapshot was deleted; the next one gets a restore drill';

@@ -1,5 +1,5 @@
 /** Observing a snapshot, with models of the API server and of etcd. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { aCluster, FORMED, NOW } from '../../../test/support/builders/builders.ts';
 import {
   failingReads,
@@ -11,8 +11,9 @@ import {
   runningCluster,
 } from '../../../test/support/builders/ports.ts';
 import { aJob, anAgent, aSnapshot, JOB_UID } from '../../../test/support/builders/snapshot.ts';
-import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import { CLUSTER_LABEL, etcdClusters, etcdSnapshots, JOB_NAME_LABEL } from '../../api/names.ts';
+import type { EtcdSnapshot, EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
+import { CLUSTER_LABEL, etcdClusters, etcdSnapshots, JOB_NAME_LABEL, REFERENCE_LABEL } from '../../api/names.ts';
+import { OPEN, type Tenancy } from '../../domain/tenancy.ts';
 import type { Job, Pod, Secret } from '../../gen/kube.ts';
 import type { KubeObject, Resource } from '../../kube/object.ts';
 import { jobs, persistentVolumeClaims, pods, secrets } from '../../kube/resources.ts';
@@ -223,4 +224,51 @@ test('a Secret that cannot be read is waited for, and reported by name', async (
   const { lacks } = await look(ports, aSnapshot({ spec: { destination: { s3 } } }));
   expect(lacks).toMatchObject([{ reason: 'SecretUnreadable' }]);
   expect(lacks[0]?.message).toContain('Secret keys cannot be read: 403 no KMS provider');
+});
+
+describe('S2, S4: what the administrator does not permit', () => {
+  const lacksOf = async (ports: Around, tenancy: Partial<Tenancy>, spec: Partial<EtcdSnapshotSpec> = {}) =>
+    (await look({ ...ports, tenancy: { ...OPEN, ...tenancy } }, aSnapshot({ spec }))).lacks;
+  const label = (ports: Around, resource: Resource, name: string) =>
+    ports.world.client.patch(
+      resource,
+      { namespace: 'ns', name },
+      { metadata: { labels: { [REFERENCE_LABEL]: 'true' } } },
+    );
+
+  test('a Secret without the label is not used, and with it is', async () => {
+    const ports = await running();
+    await give(ports, 'keys', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY');
+    const [lack] = await lacksOf(ports, { requireReferenceLabel: true });
+    expect(lack?.reason).toBe('ReferenceNotPermitted');
+    expect(lack?.message).toContain(`Secret keys does not carry the label ${REFERENCE_LABEL}=true`);
+    await label(ports, secrets, 'keys');
+    expect(await lacksOf(ports, { requireReferenceLabel: true })).toEqual([]);
+  });
+
+  test('a PVC of another application without the label is not mounted', async () => {
+    const ports = await running();
+    const metadata = { name: 'postgres', namespace: 'ns' };
+    await ports.world.client.create(persistentVolumeClaims, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata,
+    });
+    const spec = { destination: { pvc: { claimName: 'postgres' } } };
+    expect(await lacksOf(ports, { requireReferenceLabel: true }, spec)).toMatchObject([
+      { reason: 'ReferenceNotPermitted' },
+    ]);
+    expect(await lacksOf(ports, {}, spec)).toEqual([]);
+  });
+
+  test('the cloud identity of the Pod is not used, and an endpoint that is not on the list neither', async () => {
+    const ports = await running();
+    await give(ports, 'keys', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY');
+    const ambient = { destination: { s3: { endpoint: 'https://s3.example.com', bucket: 'b' } } };
+    expect(await lacksOf(ports, {}, ambient)).toMatchObject([{ reason: 'ReferenceNotPermitted' }]);
+    expect(await lacksOf(ports, { allowAmbientCredentials: true }, ambient)).toEqual([]);
+    expect(await lacksOf(ports, { allowedStoreEndpoints: ['minio.local'] })).toMatchObject([
+      { reason: 'ReferenceNotPermitted' },
+    ]);
+  });
 });

@@ -1,5 +1,6 @@
 /** Observes one snapshot: from the cache, what is about to be used from the API server, and etcd by requests in this reconcile. */
 
+import { unlabelledReferences } from '../../access/observe-references.ts';
 import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
@@ -10,6 +11,13 @@ import { memberClientScheme, memberEndpoint, memberHost, serviceOf } from '../..
 import { controllerOf, holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { isPaused } from '../../domain/paused.ts';
 import { isPodOver } from '../../domain/pod.ts';
+import {
+  OPEN,
+  REFERENCE_NOT_PERMITTED,
+  storeNotPermitted,
+  storeReferences,
+  type Tenancy,
+} from '../../domain/tenancy.ts';
 import { ASK_TIMEOUT_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
 import type { EtcdPort } from '../../etcd/client.ts';
@@ -36,6 +44,8 @@ export interface SnapshotPorts {
   readonly now: () => number;
   readonly credentials: SecretCache;
   readonly operatorImage: string;
+  /** Absent: the defaults. */
+  readonly tenancy?: Tenancy;
   readonly snapshots: Store<EtcdSnapshot>;
   readonly clusters: Store<EtcdCluster>;
   readonly members: Store<EtcdMember>;
@@ -134,7 +144,7 @@ function silence(
 
 /** Objects are read by name, and of Secrets only the keys: the operator does not need their values. */
 async function lacksOf(
-  { client }: SnapshotPorts,
+  { client, tenancy = OPEN }: SnapshotPorts,
   { spec, metadata }: EtcdSnapshot,
   signal: AbortSignal,
 ): Promise<readonly MissingSecret[]> {
@@ -148,10 +158,18 @@ async function lacksOf(
         : unreadable(need, read.message);
     }),
   );
+  const { destination, encryption } = spec;
+  const forbidden = storeNotPermitted(destination, tenancy);
+  const references = storeReferences(destination, encryption);
+  const unlabelled = await unlabelledReferences(client, namespace, references, tenancy, signal);
+  const reason = REFERENCE_NOT_PERMITTED;
   const claim = spec.destination.pvc?.claimName;
   const isThere = claim === undefined || (await client.get(persistentVolumeClaims, { namespace, name: claim }, signal));
   const message = `PersistentVolumeClaim ${claim} does not exist: create it`;
   return [
+    ...[...(forbidden === undefined ? [] : [forbidden]), ...unlabelled].map(
+      (text) => ({ reason, message: text }) as const,
+    ),
     ...found.flatMap((lack) => lack ?? []),
     ...(isThere ? [] : [{ reason: 'VolumeClaimMissing', message } as const]),
   ];

@@ -4,6 +4,7 @@ import type { Sources } from '../../access/evaluate/view.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { Holding } from '../../domain/ownership.ts';
+import type { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 
 /** What a member's etcd reported in this reconcile. */
@@ -33,7 +34,7 @@ export interface MemberView {
 
 /** A missing or incomplete object that the spec refers to: the Pod would stay in ContainerCreating. */
 export interface MissingSecret {
-  readonly reason: 'SecretMissing' | 'SecretUnreadable' | 'VolumeClaimMissing';
+  readonly reason: 'SecretMissing' | 'SecretUnreadable' | 'VolumeClaimMissing' | typeof REFERENCE_NOT_PERMITTED;
   readonly message: string;
 }
 

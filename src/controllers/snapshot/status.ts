@@ -4,6 +4,7 @@ import type { Artifact, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { FAILURES } from '../../domain/agent-result.ts';
 import { changedConditions, updateConditions } from '../../domain/conditions.ts';
 import { NOT_YET_SUPPORTED } from '../../domain/not-yet-supported.ts';
+import { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
 import { present } from '../../lib/present.ts';
 import { iso } from '../../lib/time.ts';
 import type { Decision, EventRecord, Step } from '../../runtime/plan.ts';
@@ -23,6 +24,7 @@ export const FAILED_REASONS = [
   'JobRefused',
   'NameConflict',
   'OperatorImageNotConfigured',
+  REFERENCE_NOT_PERMITTED,
   'ResultMissing',
   'ResultRefused',
   'SecretMissing',

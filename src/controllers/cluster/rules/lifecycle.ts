@@ -71,7 +71,9 @@ export const labelMembers = (o: Observed): Contributed => {
 /** A cluster whose spec cannot be fully met is not bootstrapped; a running cluster is left as it is. */
 export const blockedBySpec = (o: Observed): Decided => {
   const blocked = isFormed(o) ? undefined : specBlockedBy(o);
-  return blocked && { message: blocked.message };
+  // No event says that the owner of a Secret has labelled it.
+  const recheck = o.notPermitted !== undefined && { requeueAfterMs: FOREIGN_RECHECK_MS };
+  return blocked && { message: blocked.message, ...recheck };
 };
 
 /** A cluster is not bootstrapped while a foreign object has one of its names; a running cluster continues and reports the conflict. */
