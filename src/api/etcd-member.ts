@@ -15,6 +15,9 @@ const tls = optionalObject('The Secrets with the certificates of this member.', 
   clientMTLS: Type.Optional(Type.Boolean()),
   peerSecretRef: optionalReference('tls.peerSecretRef', ''),
   peerAutoTLS: Type.Optional(Type.Boolean()),
+  peerCertAllowedHostname: optionalText(
+    'The name that every peer certificate must have (--peer-cert-allowed-hostname). Set when the member is created; absent in clusters of earlier operators.',
+  ),
 });
 
 /** Fields that are not copied from the cluster. */

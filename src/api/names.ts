@@ -184,6 +184,12 @@ export type Scheme = 'http' | 'https';
 /** The DNS name of a member, also in its certificate. */
 export const hostOf = (member: string, service: string, namespace: string): string =>
   `${member}.${service}.${namespace}.svc`;
+/**
+ * The name that members of new clusters demand of every peer certificate. The wildcard of peer certificates covers it; a client
+ * certificate of the same CA does not have it, and could otherwise send raft messages, below auth.
+ */
+export const peerName = (cluster: string, namespace: string): string =>
+  hostOf('peer', headlessServiceName(cluster), namespace);
 export const peerURL = (member: string, service: string, namespace: string, scheme: Scheme = 'http'): string =>
   `${scheme}://${hostOf(member, service, namespace)}:${PEER_PORT}`;
 export const clientURL = (member: string, service: string, namespace: string, scheme: Scheme = 'http'): string =>

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
+import { peerName } from '../../src/api/names.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import { createCA, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
@@ -21,6 +22,10 @@ interface Issued {
   readonly clientCA: KeyPair;
   readonly client: KeyPair;
   readonly nodes: readonly Node[];
+  /** The certificate of a member for its peers. */
+  readonly peer: KeyPair;
+  /** A certificate of the CA of the peers. */
+  readonly fromPeerCA: (leaf: Omit<Leaf, 'durationMs'>) => Promise<KeyPair>;
   /** Issues another certificate for the client port of all members. */
   readonly renew: (leaf?: Partial<Leaf>) => Promise<void>;
 }
@@ -60,17 +65,19 @@ async function threeMembers(version: (typeof ETCD_VERSIONS)[number]): Promise<Is
       `--peer-key-file=${peerKey}`,
       `--peer-trusted-ca-file=${peerCa}`,
       '--peer-client-cert-auth=true',
+      `--peer-cert-allowed-hostname=${peerName('db', 'ns')}`,
     ];
   };
   const schemes = { scheme: 'https', peerScheme: 'https' } as const;
   const nodes = [1, 2, 3].map((n) => lab.node(`m${n}`, { version, flags: flagsOf('peer'), ...schemes }));
   // There is no DNS here, so hosts are IPs. The certificate of a peer must also contain the IP that it connects from.
-  const hosts = [...nodes.map(({ address }) => address), '127.0.0.1'];
-  write('peer', await sign(peers, { name: 'db-peer', hosts, usages: both }), peers);
+  const hosts = [...nodes.map(({ address }) => address), '127.0.0.1', MEMBERS];
+  const peer = await sign(peers, { name: 'db-peer', hosts, usages: both });
+  write('peer', peer, peers);
   for (const node of nodes) node.start({ initialCluster: initialCluster(nodes), state: 'new' });
   await Promise.all(nodes.map((node) => node.ready()));
   const client = await sign(clientCA, { name: 'db-client', hosts: [], usages: ['client auth'] });
-  return { lab, clientCA, client, nodes, renew };
+  return { lab, clientCA, client, nodes, peer, fromPeerCA: (leaf) => sign(peers, leaf), renew };
 }
 
 describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
@@ -124,7 +131,20 @@ describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
 
   it('the peer port refuses the certificate of a client', async ({ issued }) => {
     const { client, nodes } = issued;
-    expect(await handshake(nodes[0]?.address ?? '', client)).not.toBe('let in');
+    expect(await handshake(nodes[0]?.address ?? '', client)).not.toBe('accepted');
+  });
+
+  it('S11: the peer port lets in members only, also where their CA signs for applications and other clusters', async ({
+    issued,
+  }) => {
+    const { peer, fromPeerCA, nodes } = issued;
+    const at = nodes[0]?.address ?? '';
+    const both = ['server auth', 'client auth'] as const;
+    const application = await fromPeerCA({ name: 'db-client', hosts: [], usages: ['client auth'] });
+    const named = await fromPeerCA({ name: 'peer.db.ns.svc', hosts: [], usages: ['client auth'] });
+    const another = await fromPeerCA({ name: 'other-peer', hosts: ['*.other.ns.svc', '127.0.0.1'], usages: both });
+    expect(await handshake(at, peer)).toBe('accepted');
+    for (const foreign of [application, named, another]) expect(await handshake(at, foreign)).not.toBe('accepted');
   });
 
   it('a renewed certificate is served from the next handshake on, without a restart', async ({ issued }) => {

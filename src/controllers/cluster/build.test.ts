@@ -33,7 +33,7 @@ test('the PodDisruptionBudget allows no eviction of unready members while there 
 test('a joining member does not bootstrap, and its initial cluster does not depend on the order of the member list', () => {
   if (!LATCHED.observed) throw new Error('no target');
   const entries = ['a', 'b'].map((name) => ({ id: name, name, peerURLs: [`http://${name}:2380`], isLearner: false }));
-  const joiner = joiningMember(aCluster({ status: LATCHED }), 'b', LATCHED.observed, entries);
+  const joiner = joiningMember(aCluster({ status: LATCHED }), 'b', LATCHED.observed, entries, false);
   expect(joiner.spec).toMatchObject({
     initialCluster: 'a=http://a:2380,b=http://b:2380',
     clusterToken: LATCHED.clusterToken,
@@ -66,7 +66,11 @@ test('only the headless Service publishes the addresses of members that are not 
 const managed = { managed: {} } as const;
 test.each<[string, EtcdClusterSpec['tls'], EtcdMember['spec']['tls']]>([
   ['no TLS', undefined, undefined],
-  ['TLS between members', { peer: managed }, { peerSecretRef: { name: 'db-peer-mounted' } }],
+  [
+    'TLS between members',
+    { peer: managed },
+    { peerSecretRef: { name: 'db-peer-mounted' }, peerCertAllowedHostname: 'peer.db.ns.svc' },
+  ],
   [
     'TLS for clients, without client certificates',
     { client: { managed: { clientCertificates: 'None' } } },
@@ -79,6 +83,7 @@ test.each<[string, EtcdClusterSpec['tls'], EtcdMember['spec']['tls']]>([
       clientServerSecretRef: { name: 'db-server-mounted' },
       clientMTLS: true,
       peerSecretRef: { name: 'db-peer-mounted' },
+      peerCertAllowedHostname: 'peer.db.ns.svc',
     },
   ],
 ])('a member has the TLS settings of its cluster: %s', (_what, tls, expected) => {

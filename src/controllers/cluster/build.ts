@@ -18,6 +18,7 @@ import {
   PEER_PORT,
   pdbName,
   peerMountName,
+  peerName,
   peerURL,
   ROLE_LABEL,
   ROLE_VOTER,
@@ -30,6 +31,7 @@ import { isMutual, peerScheme } from '../../domain/certificate-requirements.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
 import type { PodDisruptionBudget, Secret, Service, ServicePort, ServiceSpec } from '../../gen/kube.ts';
 import { mergePatch, sameJson } from '../../lib/merge-patch.ts';
+import { present } from '../../lib/present.ts';
 import type { EtcdMemberEntry } from './observed.ts';
 
 const port = (name: string, number: number): ServicePort => ({
@@ -155,12 +157,16 @@ export function metadataPatch(
 }
 
 /** The TLS settings of a member: the Secrets that it mounts, and whether clients need a certificate. */
-const memberTls = (cluster: string, tls: Tls): NonNullable<EtcdMember['spec']['tls']> => ({
+const memberTls = (
+  cluster: string,
+  tls: Tls,
+  peerCertAllowedHostname: string | undefined,
+): NonNullable<EtcdMember['spec']['tls']> => ({
   ...(tls.client && {
     clientServerSecretRef: { name: serverMountName(cluster) },
     ...(isMutual(tls) && { clientMTLS: true }),
   }),
-  ...(tls.peer && { peerSecretRef: { name: peerMountName(cluster) } }),
+  ...(tls.peer && { peerSecretRef: { name: peerMountName(cluster) }, ...present({ peerCertAllowedHostname }) }),
 });
 
 /** A managed Secret, which only the operator writes. */
@@ -181,10 +187,20 @@ export const secretOf = <D>(
 const MAX_LEARNERS = 8;
 
 /** The fields that the seed and joining members share. */
-function member(cluster: EtcdCluster, name: string, target: Target, token: string, initialCluster: string): EtcdMember {
+function member(
+  cluster: EtcdCluster,
+  name: string,
+  target: Target,
+  {
+    token,
+    initialCluster,
+    isPinned,
+  }: { readonly token: string; readonly initialCluster: string; readonly isPinned: boolean },
+): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
   const { replicas: _, ...template } = target;
   const { deletionPolicy } = cluster.spec;
+  const pinned = isPinned ? peerName(clusterName, namespace) : undefined;
   return {
     apiVersion: API_VERSION,
     kind: 'EtcdMember',
@@ -200,7 +216,7 @@ function member(cluster: EtcdCluster, name: string, target: Target, token: strin
       clusterName,
       initialCluster,
       clusterToken: token,
-      ...(cluster.spec.tls && { tls: memberTls(clusterName, cluster.spec.tls) }),
+      ...(cluster.spec.tls && { tls: memberTls(clusterName, cluster.spec.tls, pinned) }),
       // Members that an earlier operator created run without it, and all members must have the same value.
       ...(defaultsOf(cluster.status) !== undefined && { maxLearners: MAX_LEARNERS }),
       ...(deletionPolicy !== undefined && { deletionPolicy }),
@@ -212,18 +228,24 @@ function member(cluster: EtcdCluster, name: string, target: Target, token: strin
 export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
   const initialCluster = `${name}=${peerURL(name, clusterName, namespace, peerScheme(cluster))}`;
-  const seed = member(cluster, name, target, token, initialCluster);
+  const seed = member(cluster, name, target, { token, initialCluster, isPinned: true });
   const restore = cluster.spec.bootstrap?.restore;
   return { ...seed, spec: { ...seed.spec, bootstrap: true, ...(restore && { restore }) } };
 }
 
-/** A member that joins the cluster; etcd's member list already contains it. */
+/** A member that joins the cluster; etcd's member list already contains it. Pinned: it demands the name of peers in their certificates. */
 export const joiningMember = (
   cluster: EtcdCluster,
   name: string,
   target: Target,
   entries: readonly EtcdMemberEntry[],
-): EtcdMember => member(cluster, name, target, cluster.status?.clusterToken ?? '', joinList(entries));
+  isPinned: boolean,
+): EtcdMember =>
+  member(cluster, name, target, {
+    token: cluster.status?.clusterToken ?? '',
+    initialCluster: joinList(entries),
+    isPinned,
+  });
 
 /** A member that has not started has no name in the list; the host of its peer URL starts with it. */
 export const nameIn = (entry: EtcdMemberEntry): string =>

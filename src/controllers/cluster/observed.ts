@@ -159,6 +159,13 @@ export interface Observed extends ClusterFacts {
   readonly specBlockedBy?: Blocked;
 }
 
+/**
+ * Whether every member demands the name of peers in their certificates. The seed of a new cluster does; certificates of a cluster
+ * that an earlier operator bootstrapped may lack the name, and a member that demands it could not join.
+ */
+export const arePeersPinned = ({ members }: ClusterFacts): boolean =>
+  members.length > 0 && members.every(({ object }) => object.spec.tls?.peerCertAllowedHostname !== undefined);
+
 /** Without the fields that only the credentials chain latches. */
 type OwnLatch = Omit<EtcdClusterStatus, keyof CredentialsLatch>;
 

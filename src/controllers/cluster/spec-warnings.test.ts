@@ -5,7 +5,7 @@ import { findCondition } from '../../domain/conditions.ts';
 import { KNOWN_ISSUES, knownIssues } from '../../domain/known-issues.ts';
 import { versionNumber } from '../../lib/version.ts';
 import { decide } from './decide.ts';
-import type { Gathered } from './observed.ts';
+import { arePeersPinned, type Gathered } from './observed.ts';
 
 const reported = (type: string, o: Gathered) => findCondition(decide(o).status.conditions, type);
 
@@ -70,5 +70,35 @@ describe('a version of etcd with known issues', () => {
       expect(knownIssues(last).map((issue) => issue.bug)).toContain(bug);
       expect(knownIssues(fixed).map((issue) => issue.bug)).not.toContain(bug);
     }
+  });
+});
+
+describe('S11: peers of a cluster whose members demand no name in peer certificates', () => {
+  const tlsOf = (peer: object, members: readonly (string | undefined)[]): Gathered => {
+    const o = world([up, up, up], { spec: { tls: { peer } } });
+    const pinned = o.members.map((m, i) => {
+      const tls = { peerSecretRef: { name: 'p' }, ...(members[i] && { peerCertAllowedHostname: members[i] }) };
+      return { ...m, object: { ...m.object, spec: { ...m.object.spec, tls } } };
+    });
+    return { ...o, members: pinned };
+  };
+  const own = { secretRef: { name: 'mine' } };
+  const name = 'peer.db.ns.svc';
+
+  test('are reported where the CA is not the operator’s, and the cluster works as before', () => {
+    const earlier = tlsOf(own, []);
+    expect(reported('PeersPinned', earlier)).toMatchObject({ status: 'False', reason: 'PeerNameNotDemanded' });
+    expect(decide(earlier).steps).toEqual(decide(world([up, up, up], { spec: { tls: { peer: own } } })).steps);
+  });
+  test('are not reported where the operator’s CA signs for peers only, or where all demand it', () => {
+    expect(reported('PeersPinned', tlsOf({ managed: {} }, []))).toBeUndefined();
+    expect(reported('PeersPinned', tlsOf(own, [name, name, name]))).toBeUndefined();
+  });
+  test('stay so: a new member demands the name only if every other one does', () => {
+    expect([[], [name, name], [name, name, name]].map((members) => arePeersPinned(tlsOf(own, members)))).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 });

@@ -5,7 +5,7 @@ import { type ConditionUpdate, conditionOf } from '../../domain/conditions.ts';
 import { IGNORED_FIELDS, ignoredMessage } from '../../domain/ignored-fields.ts';
 import { KNOWN_ISSUES as ISSUES, issuesMessage, knownIssues } from '../../domain/known-issues.ts';
 import { versionNumber } from '../../lib/version.ts';
-import type { ClusterFacts } from './observed.ts';
+import { arePeersPinned, type ClusterFacts } from './observed.ts';
 
 export const FIELDS_IGNORED = 'FieldsIgnored';
 export const KNOWN_ISSUES = 'KnownIssues';
@@ -17,6 +17,17 @@ export function ignoredConditions({ cluster: { spec }, deniedKeys = [] }: Cluste
   const denied = `the administrator denies these keys of additionalMetadata, and they are not copied: ${deniedKeys.join(', ')}`;
   const messages = [...ignored.map(ignoredMessage), ...named, ...(deniedKeys.length > 0 ? [denied] : [])];
   return messages.length === 0 ? [] : [conditionOf(FIELDS_IGNORED)('True', 'NoEffect', messages.join('; '))];
+}
+
+export const PEERS_PINNED = 'PeersPinned';
+
+/** The CA that the operator manages for peers signs nothing else. Any other may also sign for applications. */
+export function peerConditions(o: ClusterFacts): readonly ConditionUpdate[] {
+  const { peer } = o.cluster.spec.tls ?? {};
+  if (!peer || peer.managed || o.members.length === 0 || arePeersPinned(o)) return [];
+  const message =
+    'members accept every certificate of the peer CA at port 2380, where auth does not apply: the cluster was bootstrapped before peers demanded a name. Let no other certificate be issued by this CA, or move the data to a new cluster with a snapshot';
+  return [conditionOf(PEERS_PINNED)('False', 'PeerNameNotDemanded', message)];
 }
 
 /** The versions that members run, and the one that new members get. */

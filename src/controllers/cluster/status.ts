@@ -55,7 +55,14 @@ import {
   specBlockedBy,
   unapplied,
 } from './spec-drift.ts';
-import { FIELDS_IGNORED, ignoredConditions, issueConditions, KNOWN_ISSUES } from './spec-warnings.ts';
+import {
+  FIELDS_IGNORED,
+  ignoredConditions,
+  issueConditions,
+  KNOWN_ISSUES,
+  PEERS_PINNED,
+  peerConditions,
+} from './spec-warnings.ts';
 
 type Condition = Omit<ConditionUpdate, 'type'>;
 const yes = (reason: string, message: string): Condition => ({ status: 'True', reason, message });
@@ -68,6 +75,7 @@ const PASSING = [
   QUOTA_FITS_VOLUME,
   FIELDS_IGNORED,
   KNOWN_ISSUES,
+  PEERS_PINNED,
   IMAGE_ALLOWED,
   MANAGED_OBJECTS_IN_SYNC,
   NOT_YET_SUPPORTED,
@@ -106,6 +114,7 @@ export function statusOf(
     ...quotaConditions(o),
     ...ignoredConditions(o),
     ...issueConditions(o),
+    ...peerConditions(o),
     ...imageConditions(o),
     ...inSyncConditions(o, tasks),
     ...notYetConditions(notYet(o)),

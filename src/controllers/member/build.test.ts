@@ -245,6 +245,13 @@ describe('with certificates', () => {
     return { pod, flags: pod.spec?.containers[0]?.command ?? [] };
   };
 
+  test('peers must have the name of the cluster in their certificates, if the member was created so', () => {
+    const pinned = '--peer-cert-allowed-hostname=peer.db.ns.svc';
+    expect(flagsOf({ ...both, peerCertAllowedHostname: 'peer.db.ns.svc' }).flags.at(-1)).toBe(pinned);
+    expect(flagsOf(both).flags.join()).not.toContain('allowed-hostname');
+    expect(flagsOf({ peerCertAllowedHostname: 'peer.db.ns.svc' }).flags).not.toContain(pinned);
+  });
+
   test('the client and peer ports use TLS, and the metrics port for probes does not', () => {
     const { pod, flags } = flagsOf(both);
     expect(flags.filter((flag) => flag.includes('://'))).toEqual([

@@ -21,6 +21,10 @@ export function tlsFlags({ spec: { tls } }: EtcdMember): readonly string[] {
           `--peer-key-file=${peer}/tls.key`,
           `--peer-trusted-ca-file=${peer}/ca.crt`,
           '--peer-client-cert-auth=true',
+          // Without it, etcd accepts every certificate of the CA, also that of an application.
+          ...(tls.peerCertAllowedHostname === undefined
+            ? []
+            : [`--peer-cert-allowed-hostname=${tls.peerCertAllowedHostname}`]),
         ]
       : []),
   ];

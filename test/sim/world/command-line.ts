@@ -64,6 +64,7 @@ const KNOWN = [
   'corrupt-check-time',
   'experimental-initial-corrupt-check',
   'experimental-compact-hash-check-enabled',
+  'peer-cert-allowed-hostname',
   ...['cert-file', 'key-file', 'trusted-ca-file', 'client-cert-auth'].flatMap((flag) => [flag, `peer-${flag}`]),
 ];
 const FROM_3_6 = ['max-learners', 'feature-gates', 'corrupt-check-time'];

@@ -24,6 +24,7 @@ import {
   startedAt,
 } from '../joining.ts';
 import {
+  arePeersPinned,
   createdAt,
   type Decided,
   desired,
@@ -141,7 +142,7 @@ export function startNext(o: Observed): Decided {
   const entries = entriesOf(o) ?? [];
   const next = entries.find((entry) => isAddedWithoutObject(o, entry));
   if (!next) return undefined;
-  const object = joiningMember(o.cluster, nameIn(next), wanted(o), entries);
+  const object = joiningMember(o.cluster, nameIn(next), wanted(o), entries, arePeersPinned(o));
   return {
     message: `creating member ${nameIn(next)}`,
     latch: { membersNamed: lastNumber(o) },
