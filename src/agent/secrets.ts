@@ -1,5 +1,5 @@
 /** Secrets are files that Kubernetes mounts; they never appear in the environment, in an argument or in an output. */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { misconfigured } from './failure.ts';
 
@@ -33,6 +33,10 @@ export async function secretFile(mount: string, key: string): Promise<Buffer | u
     throw misconfigured(`the file ${join(mount, key)} of a Secret cannot be read: ${code}`);
   }
 }
+
+/** The keys of a mounted Secret. Kubernetes links them to files in folders of its own, whose names begin with dots. */
+export const secretNames = async (mount: string): Promise<readonly string[]> =>
+  (await readdir(mounted(mount)).catch(() => [])).filter((name) => !name.startsWith('.'));
 
 /** A key that is required. `what` names the Secret in the error. */
 export async function neededSecretFile(mount: string, key: string, what: string): Promise<Buffer> {

@@ -141,7 +141,7 @@ export const storedAs = {
     {
       keySecretRef: localReference(
         'encryption.keySecretRef',
-        'A Secret whose key named "key" has 32 random bytes, raw or as base64 or hex. Keep a copy: without it the snapshot cannot be restored.',
+        'A Secret whose key named "key" has 32 random bytes, raw or as base64 or hex; or whose key named "passphrase" has a text of at least 16 characters, which is stretched with scrypt. Keys whose names begin with "key-" or "passphrase-" are previous ones, and are used for reading only. Keep a copy: without it the snapshot cannot be restored.',
       ),
     },
   ),

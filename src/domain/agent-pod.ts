@@ -69,7 +69,7 @@ export function locationFiles(
   return together(
     ...(credentials === undefined ? [] : [secretFiles('store', credentials, MOUNTS.credentials)]),
     ...(ca === undefined ? [] : [secretFiles('store-ca', ca, MOUNTS.storeCa, ['ca.crt'])]),
-    ...(key === undefined ? [] : [secretFiles('encryption', key, MOUNTS.encryption, ['key'])]),
+    ...(key === undefined ? [] : [secretFiles('encryption', key, MOUNTS.encryption)]),
     ...(snapshots ? [snapshots] : []),
   );
 }

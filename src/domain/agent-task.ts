@@ -20,7 +20,7 @@ export const MOUNTS = {
   credentials: '/agent/store',
   /** ca.crt of the location's caSecretRef. */
   storeCa: '/agent/store-ca',
-  /** The file `key`. */
+  /** The key that encrypts, `key` or `passphrase`, and previous ones. */
   encryption: '/agent/encryption',
   /** ca.crt: the CA bundle that verifies the member. */
   etcdCa: '/agent/etcd-ca',
@@ -148,6 +148,8 @@ export interface PruneTask {
   readonly prefix: string;
   readonly cluster: Named;
   readonly schedule: Named;
+  /** New snapshots are encrypted: their manifests are authenticated with the mounted key. */
+  readonly encrypted?: boolean;
   readonly retention: Retention;
   /** The newest snapshot that a drill restored: kept whatever the retention is. The uid is not always known. */
   readonly restored?: { readonly name: string; readonly uid?: string };

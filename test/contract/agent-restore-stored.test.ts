@@ -1,7 +1,7 @@
 /** The agent restores a real snapshot in every storage format, and refuses an object that is not the expected snapshot. */
 import { describe, expect, test } from 'vitest';
 import { MOUNTS, type RestoreTask } from '../../src/domain/agent-task.ts';
-import { KEY, sha256, store, type Taken, take } from '../support/servers/snapshot-files.ts';
+import { filesOf, KEY, sha256, store, type Taken, take } from '../support/servers/snapshot-files.ts';
 import { failure, inside, kitWith, type Scene, start, succeeded } from './agent-restore-kit.ts';
 
 const version = '3.6.16';
@@ -9,7 +9,10 @@ const kit = kitWith(async (lab) => {
   const [open, another] = await Promise.all([take(lab, version), take(lab, '3.5.35')]);
   return { open, another };
 });
+const PREVIOUS = Buffer.alloc(32, 'p');
 const { scene, expectKeys } = kit;
+const withKey = (at: Scene): void => at.agent.mount(MOUNTS.encryption, { key: KEY.toString('base64') });
+const ENCRYPTED = { key: 'x.db.enc', encrypted: true };
 const open = (): Taken => kit.taken.open;
 
 describe.concurrent('in every storage format', () => {
@@ -17,6 +20,8 @@ describe.concurrent('in every storage format', () => {
     ['compressed', 'x.db.zst', { compression: 'zstd' as const }],
     ['encrypted', 'x.db.enc', { key: KEY }],
     ['compressed and encrypted', 'x.db.zst.enc', { compression: 'zstd' as const, key: KEY }],
+    ['encrypted in format 1, by an earlier operator', 'x.db.enc', { key: KEY, identity: 'none' as const }],
+    ['encrypted with a previous key', 'x.db.enc', { key: PREVIOUS }],
     ['without a manifest, as etcdctl leaves it', 'x.db', { manifest: 'none' as const }],
     [
       'compressed and encrypted, with a lost manifest',
@@ -26,7 +31,8 @@ describe.concurrent('in every storage format', () => {
   ] as const)('%s', async ([, key, as]) => {
     const at = await scene(version);
     await store(at.agent, key, open(), as);
-    if ('key' in as) at.agent.mount(MOUNTS.encryption, { key: KEY.toString('base64') });
+    const ring = { key: KEY.toString('base64'), 'key-2025': PREVIOUS.toString('base64') };
+    if ('key' in as) at.agent.mount(MOUNTS.encryption, ring);
     succeeded(await at.agent.run(at.task({ key, encrypted: 'key' in as }), at.tools));
     await start(at);
     await expectKeys(at, open());
@@ -103,6 +109,52 @@ describe.concurrent('in every storage format', () => {
       { key: 'x.db.enc', encrypted: true },
       'WrongKey',
       'is encrypted with the key',
+    ],
+    [
+      'an older snapshot of the same key is in its place, with an adapted manifest',
+      async (at) => {
+        withKey(at);
+        const files = await filesOf('x.db.enc', open(), { key: KEY, identity: { path: 'older.db.enc' } });
+        at.agent.mount(MOUNTS.source, files);
+      },
+      ENCRYPTED,
+      'SnapshotDamaged',
+      'is the snapshot older.db.enc of 2026-01-01T00:00:00Z',
+    ],
+    [
+      'another snapshot of the same path is in its place',
+      (at) => {
+        withKey(at);
+        return store(at.agent, 'x.db.enc', open(), { key: KEY, identity: { uid: 'uid-of-another' } });
+      },
+      ENCRYPTED,
+      'SnapshotDamaged',
+      'the manifest of another snapshot',
+    ],
+    [
+      'its manifest was changed by a client without the key',
+      async (at) => {
+        withKey(at);
+        const files = await filesOf('x.db.enc', open(), { key: KEY });
+        const manifest = JSON.parse(String(files['x.db.enc.manifest.json'])) as object;
+        const changed = JSON.stringify({ ...manifest, revision: 1 });
+        at.agent.mount(MOUNTS.source, { ...files, 'x.db.enc.manifest.json': changed });
+      },
+      ENCRYPTED,
+      'ManifestDamaged',
+      'authentication code',
+    ],
+    [
+      'its manifest was replaced by one without authentication',
+      async (at) => {
+        withKey(at);
+        const files = await filesOf('x.db.enc', open(), { key: KEY });
+        const { mac: _, ...manifest } = JSON.parse(String(files['x.db.enc.manifest.json'])) as { readonly mac: string };
+        at.agent.mount(MOUNTS.source, { ...files, 'x.db.enc.manifest.json': JSON.stringify(manifest) });
+      },
+      ENCRYPTED,
+      'SnapshotDamaged',
+      'one that was changed',
     ],
     [
       'no encryption key was set',

@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
 import { createCA } from '../../local/pki.ts';
 import { decompress } from '../../src/agent/format/compress.ts';
-import { sealKey, unseal } from '../../src/agent/format/seal.ts';
+import { type Identity, unseal } from '../../src/agent/format/seal.ts';
+import { sealKey } from '../../src/agent/format/seal-key.ts';
 import { MOUNTS, type SnapshotTask } from '../../src/domain/agent-task.ts';
 import type { Run } from '../support/servers/agent.ts';
 import { ask, ETCD_VERSIONS, initialCluster } from '../support/servers/etcd.ts';
@@ -93,15 +94,20 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     const run = await agent.run(task(node, { compression: 'zstd', encrypted: true }));
     const { bytes, manifest } = storedIn(scene, 'nightly.db.zst.enc');
     const key = sealKey(Buffer.from(SECRET_KEY));
-    const opened = Buffer.concat(await Array.fromAsync(decompress(unseal(key, Readable.from([bytes])))));
+    let identity: Identity | undefined;
+    const opened = Buffer.concat(
+      await Array.fromAsync(decompress(unseal([key], Readable.from([bytes]), (about) => (identity = about)))),
+    );
     expect(manifest).toMatchObject({
       object: { key: 'nightly.db.zst.enc', sizeBytes: bytes.length, sha256: sha256(bytes) },
       database: { sizeBytes: opened.length, sha256: sha256(opened) },
       compression: 'zstd',
       encryption: { algorithm: 'AES-256-GCM', keyId: key.id },
+      mac: expect.stringMatching(/^[0-9a-f]{64}$/),
       revision: 9,
       totalKeys: 8,
     });
+    expect(identity).toEqual({ path: 'nightly.db.zst.enc', uid: 'uid-of-the-snapshot', takenAt: manifest.takenAt });
     expect(bytes.length).toBeLessThan(opened.length / 10);
     expect(artifactOf(run)).toMatchObject({
       sizeBytes: bytes.length,

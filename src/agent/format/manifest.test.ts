@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Manifest, manifestText, parseManifest } from './manifest.ts';
+import { sealKey } from './seal-key.ts';
 
 const SHA = 'ab'.repeat(32);
 const KEY = 'backups/nightly.db';
@@ -96,4 +97,45 @@ test('any other text is refused with the same reason, and no other error is thro
       return refusedOrSame(bent);
     }),
   );
+});
+
+const SEAL_KEY = sealKey(Buffer.alloc(32, 7));
+const AUTHENTIC: Manifest = {
+  ...ENCRYPTED,
+  object: { ...ENCRYPTED.object, path: 'ns/db/nightly.db.zst.enc' },
+  encryption: { algorithm: 'AES-256-GCM', keyId: SEAL_KEY.id },
+};
+const AT = 'backups/ns/db/nightly.db.zst.enc';
+
+test('the manifest of an encrypted snapshot is authenticated with its key, and with no other', () => {
+  const content = Buffer.from(manifestText(AUTHENTIC, SEAL_KEY));
+  const keys = [sealKey(Buffer.alloc(32, 8)), SEAL_KEY];
+  expect(parseManifest(content, AT, keys)).toMatchObject({ ...AUTHENTIC, authentic: true });
+  for (const others of [[], keys.slice(0, 1)])
+    expect(parseManifest(content, AT, others)).not.toHaveProperty('authentic');
+  expect(parseManifest(Buffer.from(manifestText(AUTHENTIC)), AT, keys)).not.toHaveProperty('authentic');
+});
+
+test('a manifest that was changed, or moved to the place of another, is refused', () => {
+  const json = JSON.parse(manifestText(AUTHENTIC, SEAL_KEY)) as Manifest;
+  const later = { ...json, addedLater: 1 };
+  const changes: readonly unknown[] = [
+    { ...json, takenAt: '2026-11-16T22:00:00.000Z' },
+    { ...json, snapshot: { ...json.snapshot, uid: 'u9' } },
+    { ...json, object: { ...json.object, sha256: 'ef'.repeat(32) } },
+    { ...json, mac: '0'.repeat(64) },
+    later,
+  ];
+  for (const changed of changes)
+    expect(() => parseManifest(Buffer.from(JSON.stringify(changed)), AT, [SEAL_KEY])).toThrow('authentication code');
+  const content = Buffer.from(manifestText(json, undefined));
+  const elsewhere = 'backups/ns/other/nightly.db.zst.enc';
+  expect(() => parseManifest(content, elsewhere, [SEAL_KEY])).toThrow('belongs to ns/db/nightly.db.zst.enc');
+});
+
+test('the authentication covers fields that a later version adds', () => {
+  const later = { ...AUTHENTIC, addedLater: 1 } as Manifest;
+  const parsed = parseManifest(Buffer.from(manifestText(later, SEAL_KEY)), AT, [SEAL_KEY]);
+  expect(parsed).toMatchObject({ authentic: true });
+  expect(parsed).not.toHaveProperty('addedLater');
 });

@@ -1,14 +1,17 @@
 /**
  * The manifest next to a stored snapshot: what a restore needs to know before it reads the object, and what it compares
  * the object with. It is written last, so a snapshot that has one is complete. Anyone with write access to the store
- * can write one: it is parsed as untrusted input.
+ * can write one: it is parsed as untrusted input. That of an encrypted snapshot is authenticated with the same key.
  */
+import { timingSafeEqual } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { Check, Clean, Errors } from 'typebox/value';
 import type { DeepReadonly } from '../../api/meta.ts';
 import { manifestKey } from '../../domain/agent-task.ts';
 import { AgentFailure } from '../failure.ts';
 import type { Store } from '../stores/store.ts';
+import { isAtPath } from './seal.ts';
+import { authenticationOf, type SealKey } from './seal-key.ts';
 
 const MAX_BYTES = 64 * 1024;
 
@@ -22,7 +25,13 @@ const named = () => Type.Object({ name: text(), uid: text() });
 const ManifestSchema = Type.Object({
   version: Type.Literal(1),
   /** As it is stored. Only the key's last part: a folder can be copied elsewhere without changing its manifests. */
-  object: Type.Object({ key: Type.String({ pattern: '^[^/]{1,512}$' }), sizeBytes: whole(), sha256: sha256() }),
+  object: Type.Object({
+    key: Type.String({ pattern: '^[^/]{1,512}$' }),
+    /** The key without that of the destination, where the manifest is authenticated. */
+    path: Type.Optional(text(1024)),
+    sizeBytes: whole(),
+    sha256: sha256(),
+  }),
   /** As `etcdctl snapshot save` would have written it: the database, then the 32 bytes of its digest. */
   database: Type.Object({ sizeBytes: whole(), sha256: sha256() }),
   snapshot: Type.Object({ namespace: text(), name: text(), uid: text() }),
@@ -52,14 +61,28 @@ const ManifestSchema = Type.Object({
   encryption: Type.Optional(Type.Object({ algorithm: Type.Literal('AES-256-GCM'), keyId: hexId() })),
   takenAt: Type.String({ pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$` }),
   durationMs: whole(),
+  /** HMAC-SHA-256 of all other fields, in their order, also of those that a later version adds. */
+  mac: Type.Optional(sha256()),
 });
 
 export type Manifest = DeepReadonly<Static<typeof ManifestSchema>>;
+/** `authentic`: a holder of one of the given keys has written it. */
+export type ReadManifest = Manifest & { readonly authentic?: true };
 
-export const manifestText = (manifest: Manifest): string => `${JSON.stringify(manifest, undefined, 2)}\n`;
+export function manifestText(manifest: Manifest, key?: SealKey): string {
+  const mac = key && { mac: authenticationOf(key, JSON.stringify(manifest)) };
+  return `${JSON.stringify({ ...manifest, ...mac }, undefined, 2)}\n`;
+}
+
+/** `undefined`: none of the keys is the one that it names, or it has no authentication. */
+function isAuthentic({ mac, ...rest }: Manifest, keys: readonly SealKey[]): boolean | undefined {
+  const key = keys.find(({ id }) => id === rest.encryption?.keyId);
+  if (!key || mac === undefined) return undefined;
+  return timingSafeEqual(Buffer.from(authenticationOf(key, JSON.stringify(rest)), 'hex'), Buffer.from(mac, 'hex'));
+}
 
 /** Parses the manifest of this object; throws ManifestDamaged. Fields that a later version added are ignored. */
-export function parseManifest(content: Uint8Array, objectKey: string): Manifest {
+export function parseManifest(content: Uint8Array, objectKey: string, keys: readonly SealKey[] = []): ReadManifest {
   const wrong = (how: string): AgentFailure =>
     new AgentFailure('ManifestDamaged', `the manifest of ${objectKey} ${how}: restore from another snapshot`);
   if (content.length > MAX_BYTES) throw wrong(`has ${content.length} bytes, more than a manifest can have`);
@@ -73,13 +96,17 @@ export function parseManifest(content: Uint8Array, objectKey: string): Manifest 
     const [first] = Errors(ManifestSchema, json);
     throw wrong(`does not match the schema of this version: ${first?.instancePath.slice(0, 100) || '/'} is wrong`);
   }
+  const authentic = isAuthentic(json, keys); // of all fields: Clean removes some
   const manifest = Clean(ManifestSchema, json) as Manifest;
   const { object, database, compression, encryption } = manifest;
   if (object.key !== baseName(objectKey)) throw wrong('belongs to another object');
   const asItIs = compression === 'none' && !encryption;
   if (asItIs && (object.sizeBytes !== database.sizeBytes || object.sha256 !== database.sha256))
     throw wrong('contradicts itself: the object is the uncompressed database, and their sizes or digests differ');
-  return manifest;
+  if (authentic === false) throw wrong('was changed: it does not match its authentication code');
+  if (authentic && !isAtPath(objectKey, object.path ?? object.key))
+    throw wrong(`belongs to ${object.path}: copy the snapshot to a key that ends with that`);
+  return authentic ? { ...manifest, authentic } : manifest;
 }
 
 /** Reads the manifest next to this object, and no more bytes than a manifest can have. */
@@ -87,7 +114,8 @@ export async function readManifest(
   store: Pick<Store, 'get'>,
   objectKey: string,
   signal: AbortSignal,
-): Promise<Manifest> {
+  keys: readonly SealKey[] = [],
+): Promise<ReadManifest> {
   const { body } = await store.get(manifestKey(objectKey), signal);
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -96,7 +124,7 @@ export async function readManifest(
     length += piece.length;
     if (length > MAX_BYTES) break; // parseManifest refuses it
   }
-  return parseManifest(Buffer.concat(pieces), objectKey);
+  return parseManifest(Buffer.concat(pieces), objectKey, keys);
 }
 
 export const baseName = (key: string): string => key.slice(key.lastIndexOf('/') + 1);

@@ -1,11 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { sealFormat1 } from '../../../test/support/seal-format-1.ts';
 import { AgentFailure } from '../failure.ts';
-import { HEADER_BYTES, SEGMENT_BYTES, type SealKey, seal, sealKey, unseal } from './seal.ts';
+import { HEADER_BYTES as FORMAT_1_BYTES, type Identity, isAtPath, SEGMENT_BYTES, seal, unseal } from './seal.ts';
+import { type SealKey, sealKey } from './seal-key.ts';
 
 const KEY = sealKey(Buffer.alloc(32, 7));
 const OTHER = sealKey(Buffer.alloc(32, 8));
+const IDENTITY: Identity = { path: 'ns/db/nightly.db.enc', uid: 'uid-1', takenAt: '2026-03-01T02:30:00.000Z' };
+const HEADER_BYTES = FORMAT_1_BYTES + 2 + JSON.stringify(IDENTITY).length;
+const ignore = (): void => undefined;
 const SEALED_SEGMENT = SEGMENT_BYTES + 16;
 const ID_BEGINS = 9;
 const ID_ENDS = 17;
@@ -21,9 +26,9 @@ async function* inPieces(bytes: Uint8Array, sizes: readonly number[]): AsyncGene
 
 const all = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer> => Buffer.concat(await Array.fromAsync(stream));
 const sealed = (bytes: Uint8Array, sizes: readonly number[] = []): Promise<Buffer> =>
-  all(seal(KEY, inPieces(bytes, sizes)));
+  all(seal(KEY, IDENTITY, inPieces(bytes, sizes)));
 const opened = (bytes: Uint8Array, key: SealKey = KEY, sizes: readonly number[] = []): Promise<Buffer> =>
-  all(unseal(key, inPieces(bytes, sizes)));
+  all(unseal([key], inPieces(bytes, sizes), ignore));
 
 /** The reason of the failure, or that decryption succeeded. */
 async function verdict(bytes: Uint8Array, key: SealKey = KEY): Promise<string> {
@@ -115,7 +120,7 @@ test('no byte of a damaged segment is passed on', async () => {
   stored[stored.length - 20] = (stored[stored.length - 20] ?? 0) ^ 1;
   const seen: Uint8Array[] = [];
   const read = async (): Promise<void> => {
-    for await (const piece of unseal(KEY, inPieces(stored, []))) seen.push(piece);
+    for await (const piece of unseal([KEY], inPieces(stored, []), ignore)) seen.push(piece);
   };
   await expect(read()).rejects.toThrow('segment 2, its last, fails authentication');
   expect(Buffer.concat(seen).equals(bytes.subarray(0, SEGMENT_BYTES))).toBe(true);
@@ -131,8 +136,8 @@ test('another key is reported as such, before anything else, and the source is c
       open = false;
     }
   }
-  const message = `encrypted with the key ${KEY.id}, and the given key is ${OTHER.id}`;
-  await expect(all(unseal(OTHER, source()))).rejects.toThrow(message);
+  const message = `encrypted with the key ${KEY.id}, and the Secret has ${OTHER.id}`;
+  await expect(all(unseal([OTHER], source(), ignore))).rejects.toThrow(message);
   expect(open).toBe(false);
   expect(await verdict(await sealed(content(100)), OTHER)).toBe('WrongKey');
 });
@@ -147,30 +152,53 @@ test('a failing source fails the reader with its own error, in both directions',
     yield content(SEGMENT_BYTES * 2);
     throw new AgentFailure('StreamBroken', 'gone');
   }
-  await expect(all(seal(KEY, broken()))).rejects.toMatchObject({ reason: 'StreamBroken' });
+  await expect(all(seal(KEY, IDENTITY, broken()))).rejects.toMatchObject({ reason: 'StreamBroken' });
 });
 
-const RAW = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
-test.each([
-  ['32 raw bytes', RAW],
-  ['base64', Buffer.from(RAW.toString('base64'))],
-  ['base64 with a newline', Buffer.from(`${RAW.toString('base64')}\n`)],
-  ['base64 without padding, for URLs', Buffer.from(RAW.toString('base64url'))],
-  ['hexadecimal', Buffer.from(RAW.toString('hex'))],
-  ['hexadecimal in capitals with spaces around', Buffer.from(` ${RAW.toString('hex').toUpperCase()}\r\n`)],
-])('a key may be written as %s', (_how, secret) => {
-  expect(sealKey(secret)).toEqual({ bytes: RAW, id: 'fc144f9ecdb1b9de' });
+/** Written by the operator that had format 1. */
+const FORMAT_1 =
+  'ZXRjZHNlYWwBcEiVyy5Y47IJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCT78GcvWkixeRhoduu3r4lJF80rQb/ZEVZywpKrIMUWzPN1E0qmU6J2lRTiwJ1pFKbI=';
+
+test('a snapshot of format 1 is decrypted, and has no identity', async () => {
+  const text = Buffer.from('a snapshot of an earlier operator');
+  const stored = Buffer.from(FORMAT_1, 'base64');
+  const seen: unknown[] = [];
+  const read = all(unseal([KEY], inPieces(stored, [10]), (identity) => seen.push(identity)));
+  expect((await read).equals(text)).toBe(true);
+  expect(seen).toEqual([undefined]);
+  expect(sealFormat1(KEY, text, Buffer.alloc(32, 9)).equals(stored)).toBe(true);
+  for (const length of LENGTHS) expect(await opened(sealFormat1(KEY, content(length)))).toEqual(content(length));
+});
+
+test('the identity is checked before a byte is passed on, and cannot be changed, exchanged or left out', async () => {
+  const stored = await sealed(content(100));
+  const refuse = unseal([KEY], inPieces(stored, [1, 60]), (identity) => {
+    expect(identity).toEqual(IDENTITY);
+    throw new Error('another snapshot');
+  });
+  await expect(refuse.next()).rejects.toThrow('another snapshot');
+  const at = stored.indexOf('uid-1');
+  const changed = Buffer.from(stored);
+  changed.write('uid-2', at);
+  expect(await verdict(changed)).toBe('SnapshotDamaged');
+  const as1 = Buffer.concat([stored.subarray(0, FORMAT_1_BYTES), stored.subarray(HEADER_BYTES)]);
+  as1[8] = 1;
+  expect(await verdict(as1)).toBe('SnapshotDamaged');
+});
+
+test('every key of the Secret decrypts', async () => {
+  const stored = await sealed(content(100));
+  expect((await all(unseal([OTHER, KEY], inPieces(stored, []), ignore))).equals(content(100))).toBe(true);
 });
 
 test.each([
-  ['nothing', ''],
-  ['a password', 'correct horse'],
-  ['31 bytes', 'a'.repeat(31)],
-  ['33 bytes', 'a'.repeat(33)],
-  ['hexadecimal of 16 bytes', 'a1'.repeat(16).slice(0, 30)],
-  ['base64 of 33 bytes', Buffer.alloc(33).toString('base64')],
-])('%s is no key, and the message does not repeat it', (_what, secret) => {
-  const attempt = (): unknown => sealKey(Buffer.from(secret));
-  expect(attempt).toThrow(/openssl rand -base64 32/);
-  if (secret !== '') expect(attempt).not.toThrow(secret);
+  ['nightly.db', true],
+  ['ns/db/nightly.db', true],
+  ['copied/2026/ns/db/nightly.db', true],
+  ['other/db/nightly.db', false],
+  ['xns/db/nightly.db', false],
+  ['ns/db/nightly.db.zst', false],
+])('a snapshot of the path ns/db/nightly.db at the key %s', (key, fits) => {
+  const path = key === 'nightly.db' ? 'nightly.db' : 'ns/db/nightly.db';
+  expect(isAtPath(key, path)).toBe(fits);
 });

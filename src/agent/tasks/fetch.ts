@@ -11,8 +11,9 @@ import { present } from '../../lib/present.ts';
 import { AgentFailure } from '../failure.ts';
 import { type DatabaseFacts, readFacts } from '../format/bolt.ts';
 import { decompress } from '../format/compress.ts';
-import { type Manifest, readManifest } from '../format/manifest.ts';
-import { mountedSealKey, type SealKey, unseal } from '../format/seal.ts';
+import { type ReadManifest, readManifest } from '../format/manifest.ts';
+import { type Identity, isAtPath, unseal } from '../format/seal.ts';
+import { type KeyRing, mountedKeys } from '../format/seal-key.ts';
 import { openStore, type Store } from '../stores/store.ts';
 import { type Folders, findRoom, noSpace } from './room.ts';
 
@@ -22,8 +23,8 @@ const SECTOR = 512;
 export interface Wanted {
   readonly store: Store;
   readonly key: string;
-  /** The key that the user set; absent without encryption. */
-  readonly sealKey?: SealKey;
+  /** The keys that the user set; absent without encryption. */
+  readonly keys?: KeyRing;
   readonly signal: AbortSignal;
   /** That the stored object must have. */
   readonly sha256?: string;
@@ -40,8 +41,8 @@ export async function wantedBy(
   { from, key, encrypted, sha256 }: Pick<RestoreTask, 'from' | 'key' | 'encrypted' | 'sha256'>,
   signal: AbortSignal,
 ): Promise<Wanted> {
-  const sealKey = encrypted ? await mountedSealKey() : undefined;
-  return { store: await openStore(from), key, signal, ...present({ sealKey, sha256 }) };
+  const keys = encrypted ? await mountedKeys() : undefined;
+  return { store: await openStore(from), key, signal, ...present({ keys, sha256 }) };
 }
 
 /**
@@ -54,20 +55,32 @@ const unknown = (error: unknown): undefined => {
 };
 
 /** The manifest next to the object; earlier operators and etcdctl write none. */
-export async function fetchManifest({ store, key, signal }: Wanted): Promise<Manifest | undefined> {
+export async function fetchManifest({ store, key, keys, signal }: Wanted): Promise<ReadManifest | undefined> {
   if (!(await store.head(manifestKey(key)).catch(unknown))) return undefined;
-  return readManifest(store, key, signal);
+  return readManifest(store, key, signal, keys?.all);
 }
 
 /** Only a holder of the key can have made an encrypted snapshot: an unencrypted one must not replace it. */
-function checkKey({ key, sealKey }: Wanted, encrypted: boolean): void {
-  if (encrypted === (sealKey !== undefined)) return;
+function checkKey({ key, keys }: Wanted, encrypted: boolean): void {
+  if (encrypted === (keys !== undefined)) return;
   throw new AgentFailure(
     'WrongKey',
     encrypted
       ? `${key} is encrypted, and no encryption key was set: set encryption.keySecretRef to the Secret with the key that it was taken with`
       : `${key} is not encrypted, and an encryption key was set: it may be the wrong snapshot. Remove encryption if it is the right one`,
   );
+}
+
+/** A client that may write to the store can put another snapshot of the same key there: an older one, or one of another cluster. */
+function checkIdentity(key: string, identity: Identity | undefined, manifest: ReadManifest | undefined): void {
+  if (!identity) return;
+  const { path, uid, takenAt } = identity;
+  if (!isAtPath(key, path))
+    throw damaged(
+      `${key} is the snapshot ${path} of ${takenAt}: if that is the right one, copy it to a key that ends with ${path}`,
+    );
+  if (manifest && (manifest.authentic !== true || manifest.snapshot.uid !== uid || manifest.takenAt !== takenAt))
+    throw damaged(`${key} has the manifest of another snapshot, or one that was changed`);
 }
 
 const damaged = (how: string): AgentFailure =>
@@ -137,11 +150,11 @@ async function write(
 /** Downloads the snapshot into a new file, where there is space for all later steps. */
 export async function fetchSnapshot(
   wanted: Wanted,
-  manifest: Manifest | undefined,
+  manifest: ReadManifest | undefined,
   folders: Folders,
   name: string,
 ): Promise<Fetched> {
-  const { store, key, sealKey, signal } = wanted;
+  const { store, key, keys, signal } = wanted;
   const encrypted = manifest ? manifest.encryption !== undefined : key.endsWith('.enc');
   const compressed = manifest ? manifest.compression === 'zstd' : /\.zst(\.enc)?$/.test(key);
   checkKey(wanted, encrypted);
@@ -157,7 +170,8 @@ export async function fetchSnapshot(
     return room.lack(database.bytes);
   };
   const asStored = stored.through(body);
-  const opened = encrypted && sealKey ? unseal(sealKey, asStored) : asStored;
+  const check = (identity: Identity | undefined): void => checkIdentity(key, identity, manifest);
+  const opened = encrypted && keys ? unseal(keys.all, asStored, check) : asStored;
   const pages = database.through(compressed ? decompress(opened) : opened);
   const path = join(room.folder, name);
   const file = await open(path, 'wx+', 0o600);

@@ -8,6 +8,7 @@ import { MANIFEST, type PruneTask } from '../../domain/agent-task.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { type RetentionPolicy, retain } from '../../lib/retention.ts';
 import { AgentFailure, misconfigured } from '../failure.ts';
+import { type KeyRing, mountedKeys } from '../format/seal-key.ts';
 import { type Deletion, openStore, type Store } from '../stores/store.ts';
 import { inParallel } from './in-parallel.ts';
 import { historyOf, listedPrefix, type Reading, type Snapshot, UNFINISHED_MS, WIDTH } from './stored-history.ts';
@@ -18,7 +19,8 @@ type Removal = Deletion | 'locked' | 'foreign';
 /** The agent's task. */
 export async function runPrune(task: PruneTask, signal: AbortSignal): Promise<Success> {
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
-  return { ok: true, task: 'prune', ...(await prune(await openStore(task.at), task, say, signal)) };
+  const keys = task.encrypted === true ? await mountedKeys() : undefined;
+  return { ok: true, task: 'prune', ...(await prune(await openStore(task.at), task, say, signal, keys)) };
 }
 
 export async function prune(
@@ -26,8 +28,9 @@ export async function prune(
   task: PruneTask,
   say: (line: string) => void,
   signal: AbortSignal,
+  keys?: KeyRing,
 ): Promise<Pruned> {
-  const reading = { store, task, say, signal };
+  const reading = { store, task, say, signal, keys };
   const policy = policyOf(task.retention);
   const { snapshots, withoutObject, withoutManifest } = await historyOf(reading);
   const { keep, remove } = retain(snapshots, policy, task.now);

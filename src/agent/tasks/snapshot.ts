@@ -10,7 +10,8 @@ import { DIGEST_BYTES, type SnapshotStream } from '../../etcd/snapshot.ts';
 import { AgentFailure } from '../failure.ts';
 import { compress } from '../format/compress.ts';
 import { baseName, type Manifest, manifestText, parseManifest, readManifest } from '../format/manifest.ts';
-import { mountedSealKey, type SealKey, seal } from '../format/seal.ts';
+import { type Identity, seal } from '../format/seal.ts';
+import { type KeyRing, mountedKeys, type SealKey } from '../format/seal-key.ts';
 import { mounted } from '../secrets.ts';
 import { openStore, type PutOptions, type Store } from '../stores/store.ts';
 import { type SpoolOptions, spooled } from '../transfer/spool.ts';
@@ -36,10 +37,12 @@ const tooLate = ({ deadlineSeconds }: SnapshotTask): AgentFailure =>
   );
 
 async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotResult> {
-  const key = objectKey(joined(task.prefix, task.folder ?? ''), task.snapshot.name, task);
-  const sealing = task.encrypted ? await mountedSealKey() : undefined;
+  const path = objectKey(task.folder ?? '', task.snapshot.name, task);
+  const key = joined(task.prefix, path);
+  const keys = task.encrypted ? await mountedKeys() : undefined;
+  const sealing = keys?.current;
   const store = await openStore(task.to);
-  const there = await inspectStore(store, key, task.snapshot.uid, signal);
+  const there = await inspectStore(store, key, { uid: task.snapshot.uid, keys: keys?.all, signal });
   if (there.done) return resultOf(store.uri(key), there.done);
   const [first, ...others] = [task.from, ...(task.others ?? [])];
   let from: From = first;
@@ -80,14 +83,15 @@ async function takeFrom(
       from,
       sealing,
       giveUp: () => source.growth(facts),
+      identity: { path, uid: task.snapshot.uid, takenAt: started.takenAt },
       replace: there.object,
       signal,
       expectedBytes: facts.databaseBytes,
     });
     const durationMs = Math.round(performance.now() - started.at);
-    const about = { ...stored, ...(await facts.hash), key, sealing, takenAt: started.takenAt, durationMs };
+    const about = { ...stored, ...(await facts.hash), key, path, sealing, takenAt: started.takenAt, durationMs };
     const manifest = manifestOf(task, facts, stream, { ...about, member: from.member });
-    await store.put(manifestKey(key), manifestBody(manifest, key), {
+    await store.put(manifestKey(key), manifestBody(manifest, key, sealing), {
       uid: task.snapshot.uid,
       schedule: task.schedule?.uid,
       replace: there.manifest,
@@ -108,7 +112,15 @@ interface There {
   readonly manifest: boolean;
 }
 
-async function inspectStore(store: Store, key: string, uid: string, signal: AbortSignal): Promise<There> {
+async function inspectStore(
+  store: Store,
+  key: string,
+  {
+    uid,
+    keys,
+    signal,
+  }: { readonly uid: string; readonly keys: KeyRing['all'] | undefined; readonly signal: AbortSignal },
+): Promise<There> {
   const isOurs = async (at: string): Promise<number | undefined> => {
     const found = await store.head(at);
     if (found && found.uid !== uid)
@@ -123,7 +135,7 @@ async function inspectStore(store: Store, key: string, uid: string, signal: Abor
   const there = { object: size !== undefined, manifest: manifestSize !== undefined };
   if (size === undefined || manifestSize === undefined) return there;
   // Our own manifest, but damaged: it is written again.
-  const done = await readManifest(store, key, signal).catch((error: unknown) => {
+  const done = await readManifest(store, key, signal, keys).catch((error: unknown) => {
     if (!(error instanceof AgentFailure) || error.reason !== 'ManifestDamaged') throw error;
   });
   return done?.snapshot.uid === uid && done.object.sizeBytes === size ? { ...there, done } : there;
@@ -144,16 +156,17 @@ async function put(
     readonly from: From;
     readonly sealing: SealKey | undefined;
     readonly giveUp: SpoolOptions['giveUp'];
+    readonly identity: Identity;
   },
 ): Promise<Stored> {
-  const { task, from, sealing, giveUp, ...options } = how;
+  const { task, from, sealing, giveUp, identity, ...options } = how;
   const asItIs = task.compression === 'none' && !sealing;
   const hash = createHash('sha256');
   let sizeBytes = 0;
   async function* body(): AsyncGenerator<Uint8Array> {
     const database = piecesOf(from, stream);
     const small = task.compression === 'zstd' ? compress(database) : database;
-    for await (const piece of sealing ? seal(sealing, small) : small) {
+    for await (const piece of sealing ? seal(sealing, identity, small) : small) {
       sizeBytes += piece.length;
       if (!asItIs) hash.update(piece); // otherwise the digest of the stream is used
       yield piece;
@@ -185,14 +198,15 @@ function manifestOf(
   stored: Stored &
     Pick<Manifest, 'hash' | 'takenAt' | 'durationMs' | 'member'> & {
       readonly key: string;
+      readonly path: string;
       readonly sealing: SealKey | undefined;
     },
 ): Manifest {
-  const { hash, sealing, takenAt, durationMs, member } = stored;
+  const { hash, path, sealing, takenAt, durationMs, member } = stored;
   const storageVersion = reported.storageVersion ?? stream.storageVersion;
   return {
     version: 1,
-    object: { key: baseName(stored.key), sizeBytes: stored.sizeBytes, sha256: stored.sha256 },
+    object: { key: baseName(stored.key), ...(sealing && { path }), sizeBytes: stored.sizeBytes, sha256: stored.sha256 },
     database: { sizeBytes: stream.receivedBytes + DIGEST_BYTES, sha256: fileDigestOf(stream) },
     snapshot: { namespace, name, uid },
     cluster: { name: cluster.name, uid: cluster.uid, id: clusterId },
@@ -212,8 +226,8 @@ function manifestOf(
  * Parsed before it is written: an unreadable manifest would make the next run take the snapshot again, and no restore
  * could use it.
  */
-async function* manifestBody(manifest: Manifest, key: string): AsyncGenerator<Uint8Array> {
-  const content = Buffer.from(manifestText(manifest));
+async function* manifestBody(manifest: Manifest, key: string, sealing?: SealKey): AsyncGenerator<Uint8Array> {
+  const content = Buffer.from(manifestText(manifest, sealing));
   parseManifest(content, key);
   yield content;
 }

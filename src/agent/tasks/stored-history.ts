@@ -3,7 +3,8 @@ import { slotOf } from '../../api/names.ts';
 import { MANIFEST, type PruneTask } from '../../domain/agent-task.ts';
 import type { Stored } from '../../lib/retention.ts';
 import { AgentFailure } from '../failure.ts';
-import { baseName, type Manifest, readManifest } from '../format/manifest.ts';
+import { baseName, type Manifest, type ReadManifest, readManifest } from '../format/manifest.ts';
+import type { KeyRing } from '../format/seal-key.ts';
 import type { Store } from '../stores/store.ts';
 import { inParallel } from './in-parallel.ts';
 
@@ -24,6 +25,8 @@ export interface Reading {
   readonly task: PruneTask;
   readonly say: (line: string) => void;
   readonly signal: AbortSignal;
+  /** Of an encrypted schedule. */
+  readonly keys?: KeyRing | undefined;
 }
 
 /** One after the other, 8,700 manifests of an hourly schedule took 12 minutes after each snapshot. */
@@ -72,7 +75,7 @@ async function snapshotAt(
   if (size === undefined) return key;
   if (size !== manifest.object.sizeBytes)
     say(`damaged: ${store.uri(key)} has ${size} bytes, and ${manifest.object.sizeBytes} were stored`);
-  const doubt = doubtAbout(task, manifest);
+  const doubt = doubtAbout(reading, manifest);
   if (doubt !== undefined) say(`not trusted: ${store.uri(key)}, because ${doubt}`);
   const { name, uid } = manifest.snapshot;
   return {
@@ -99,20 +102,25 @@ function timeOf(task: PruneTask, { takenAt, snapshot }: Manifest): number {
  * Why a manifest may be forged. Who may only write to the bucket could otherwise push real snapshots out of the
  * retention with pairs of an object and a manifest, and have the agent, which may delete, delete them.
  */
-function doubtAbout(task: PruneTask, { snapshot, object }: Manifest): string | undefined {
+function doubtAbout(
+  { task, keys }: Pick<Reading, 'task' | 'keys'>,
+  { snapshot, object, authentic }: ReadManifest,
+): string | undefined {
   const { recorded = [] } = task;
   const [slot, times] = [slotIn(task, snapshot.name), recorded.flatMap(({ name }) => slotIn(task, name) ?? [])];
   if (slot === undefined || !object.key.startsWith(`${snapshot.name}.db`))
     return 'its name is none that the schedule gives';
   const record = recorded.find(({ name }) => name === snapshot.name);
+  if (!record && authentic) return undefined;
+  if (!record && keys) return 'its manifest is not authenticated with a key of the Secret';
   if (!record) return slot > Math.min(...times) ? 'the operator has no record of it' : undefined;
   const isSame = (record.uid ?? snapshot.uid) === snapshot.uid && record.sha256 === object.sha256;
   return isSame ? undefined : 'the operator has recorded another uid or SHA-256';
 }
 
-async function manifestOf({ store, say, signal }: Reading, key: string): Promise<Manifest | undefined> {
+async function manifestOf({ store, say, signal, keys }: Reading, key: string): Promise<ReadManifest | undefined> {
   try {
-    return await readManifest(store, key, signal);
+    return await readManifest(store, key, signal, keys?.all);
   } catch (error) {
     if (!(error instanceof AgentFailure) || !['ManifestDamaged', 'ObjectNotFound'].includes(error.reason)) throw error;
     say(`left alone: ${error.message}`);

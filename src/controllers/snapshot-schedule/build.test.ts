@@ -47,6 +47,14 @@ test('with the layout ByCluster, snapshots are stored, drilled and pruned in the
   expect(policyOf(aSchedule({ layout: 'Flat' }))).toBe(policyOf(aSchedule()));
 });
 
+test('the prune Job of an encrypted schedule has all keys of its Secret, which authenticate the manifests', () => {
+  const schedule = aSchedule({ encryption: { keySecretRef: { name: 'snapshot-key' } } });
+  const job = pruneJob({ ...of, schedule, run: 'x', runs: [], retention: { keepLast: 3 }, now: 1 });
+  expect(pruneTaskOf(job).encrypted).toBe(true);
+  const volume = job.spec?.template.spec?.volumes?.find(({ name }) => name === 'encryption');
+  expect(volume?.secret).toEqual({ secretName: 'snapshot-key', defaultMode: 0o440, optional: true });
+});
+
 test('the drill Job', () => {
   expect(drillJob({ ...of, run: aRun('05:00:00'), images })).toMatchSnapshot();
 });

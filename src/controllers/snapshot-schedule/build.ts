@@ -148,20 +148,21 @@ export function pruneJob(
   },
 ): Job {
   const { schedule, cluster, operatorImage, run, runs, retention, now } = of;
-  const { destination } = schedule.spec;
+  const { destination, encryption } = schedule.spec;
   const task: PruneTask = {
     task: 'prune',
     at: placeOf(destination, MOUNTS.volume),
     prefix: joined(keyOf(destination), layoutFolder(schedule.spec, identity(schedule).namespace)),
     cluster: { name: identity(cluster).name, uid: identity(cluster).uid },
     schedule: { name: identity(schedule).name, uid: identity(schedule).uid },
+    ...(encryption && { encrypted: true }),
     retention,
     ...restoredOf(schedule),
     ...recordedOf(schedule, runs),
     now,
   };
-  // Pruning reads only manifests, which are not encrypted.
-  const files = locationFiles(destination, undefined, { mountPath: MOUNTS.volume, readOnly: false });
+  // Manifests are not encrypted, and are authenticated with the key.
+  const files = locationFiles(destination, encryption, { mountPath: MOUNTS.volume, readOnly: false });
   const container = agentContainer({ name: 'prune', image: operatorImage, task, mounts: files.mounts });
   const spec = agentPodSpec({
     cluster: cluster.spec,

@@ -32,7 +32,13 @@ test.each<[string, Partial<EtcdSnapshotSpec>, Present, readonly string[]]>([
     { keys: aws, ca: ['tls.crt'], k: ['key'] },
     ['Secret ca lacks keys: it needs ca.crt'],
   ],
-  ['no encryption key', { encryption: key }, { keys: aws }, ['Secret k does not exist: create it with key']],
+  [
+    'no encryption key',
+    { encryption: key },
+    { keys: aws },
+    ['Secret k does not exist: create it with key, or passphrase'],
+  ],
+  ['a passphrase in place of a key', { encryption: key }, { keys: aws, k: ['passphrase'] }, []],
   [
     'of Google',
     { destination: { gcs: { bucket: 'b', ...ref } } },

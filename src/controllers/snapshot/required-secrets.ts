@@ -27,7 +27,7 @@ export function requiredSecretsOf({
       [...where, 'AZURE_STORAGE_SAS_TOKEN'],
       ['AZURE_STORAGE_CONNECTION_STRING'],
     ]),
-    ...need(encryption?.keySecretRef, [['key']]),
+    ...need(encryption?.keySecretRef, [['key'], ['passphrase']]),
   ];
 }
 

@@ -6,11 +6,13 @@ import { buffer } from 'node:stream/consumers';
 import { build } from '../../../local/binaries.ts';
 import { compress } from '../../../src/agent/format/compress.ts';
 import { baseName, type Manifest, manifestText } from '../../../src/agent/format/manifest.ts';
-import { seal, sealKey } from '../../../src/agent/format/seal.ts';
+import { type Identity, seal } from '../../../src/agent/format/seal.ts';
+import { sealKey } from '../../../src/agent/format/seal-key.ts';
 import { MOUNTS, manifestKey } from '../../../src/domain/agent-task.ts';
 import type { Access, Ask } from '../../../src/etcd/client.ts';
 import { DIGEST_BYTES } from '../../../src/etcd/snapshot.ts';
 import { must } from '../../contract/etcd-world.ts';
+import { sealFormat1 } from '../seal-format-1.ts';
 import type { Agent } from './agent.ts';
 import { ask, ETCD_PARTS, ETCD_VERSIONS, type EtcdLab, type EtcdVersion } from './etcd.ts';
 import { eventually } from './processes.ts';
@@ -93,6 +95,8 @@ export interface As {
   readonly key?: Buffer;
   /** Overrides of the manifest; `none`: there is none. */
   readonly manifest?: Partial<Manifest> | 'none';
+  /** Of an encrypted object; `none`: format 1, with a manifest that is not authenticated. */
+  readonly identity?: Partial<Identity> | 'none';
 }
 
 /** Stores the snapshot in the volume that the agent restores from. */
@@ -110,7 +114,12 @@ export async function filesOf(
   const sealing = key && sealKey(key);
   const once = (bytes: Buffer): AsyncIterable<Uint8Array> => Readable.from([bytes]);
   const small = compression === 'zstd' ? await buffer(compress(once(taken.bytes))) : taken.bytes;
-  const stored = sealing ? await buffer(seal(sealing, once(small))) : small;
+  const takenAt = '2026-01-01T00:00:00Z';
+  const isFormat1 = as.identity === 'none';
+  const identity = { path: baseName(name), uid: 'uid', takenAt, ...(as.identity !== 'none' && as.identity) };
+  const encrypted =
+    sealing && (isFormat1 ? sealFormat1(sealing, small) : await buffer(seal(sealing, identity, once(small))));
+  const stored = encrypted ?? small;
   if (as.manifest === 'none') return { [name]: stored };
   const manifest: Manifest = {
     version: 1,
@@ -126,11 +135,11 @@ export async function filesOf(
     member: 'db-abcde',
     compression,
     ...(sealing && { encryption: { algorithm: 'AES-256-GCM', keyId: sealing.id } }),
-    takenAt: '2026-01-01T00:00:00Z',
+    takenAt,
     durationMs: 1,
     ...as.manifest,
   };
-  return { [name]: stored, [manifestKey(name)]: manifestText(manifest) };
+  return { [name]: stored, [manifestKey(name)]: manifestText(manifest, isFormat1 ? undefined : sealing) };
 }
 
 /** The tools of the etcd image of this version. */

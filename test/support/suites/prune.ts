@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { AgentFailure } from '../../../src/agent/failure.ts';
 import { type Manifest, manifestText } from '../../../src/agent/format/manifest.ts';
+import { type KeyRing, sealKey } from '../../../src/agent/format/seal-key.ts';
 import type { Store } from '../../../src/agent/stores/store.ts';
 import { prune } from '../../../src/agent/tasks/prune.ts';
 import { MANIFEST, type Place, type PruneTask } from '../../../src/domain/agent-task.ts';
@@ -71,8 +72,9 @@ function folder({ store, putByOthers }: Suite, prefix: string) {
       {
         at = store,
         signal = NEVER,
+        keys,
         ...more
-      }: { at?: Store; signal?: AbortSignal } & Partial<Omit<PruneTask, 'at'>> = {},
+      }: { at?: Store; signal?: AbortSignal; keys?: KeyRing } & Partial<Omit<PruneTask, 'at'>> = {},
     ) => {
       const place: Place = { kind: 'pvc', root: '/' };
       const names = { cluster: CLUSTER, schedule: SCHEDULE };
@@ -81,6 +83,7 @@ function folder({ store, putByOthers }: Suite, prefix: string) {
         { task: 'prune', at: place, prefix, ...names, retention, now: NOW, ...more },
         (line) => reported.push(line),
         signal,
+        keys,
       );
     },
     keys: async (): Promise<readonly string[]> => {
@@ -265,6 +268,30 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
       await it.run({ keepLast: 2 }, { recorded: replaced });
       expect(await it.keys(), ABOUT_DATA).toEqual(expect.arrayContaining(real.slice(1).flatMap(both)));
       expect(it.reported.some((line) => line.startsWith('not trusted'))).toBe(true);
+    },
+  ],
+
+  [
+    'of an encrypted schedule, only snapshots whose manifest is authenticated push out others',
+    async (it) => {
+      const key = sealKey(Buffer.alloc(32, 7));
+      const encryption = { algorithm: 'AES-256-GCM', keyId: key.id } as const;
+      const names = [];
+      for (const hours of [9, 5]) {
+        const name = `${nameAt(hours)}.db.enc`;
+        const { object, ...manifest } = manifestOf(name, hours, { encryption });
+        const snapshot = { ...manifest.snapshot, name: nameAt(hours) };
+        const written = { ...manifest, snapshot, object: { ...object, path: name } };
+        await it.put(name, DATA, snapshot.uid, SCHEDULE.uid);
+        await it.put(`${name}${MANIFEST}`, Buffer.from(manifestText(written, key)), snapshot.uid, SCHEDULE.uid);
+        names.push(name);
+      }
+      for (const hours of [3, 2, 1]) await it.snapshot(hours, {}, { data: DATA, schedule: SCHEDULE.uid });
+      await it.run({ keepLast: 2 }, { keys: { current: key, all: [key] } });
+      expect(await it.keys(), ABOUT_DATA).toEqual(expect.arrayContaining(names.flatMap(both)));
+      await it.run({ keepLast: 1 }, { keys: { current: key, all: [key] } });
+      expect(await it.keys(), ABOUT_DATA).not.toContain(names[0]);
+      expect(await it.keys(), ABOUT_DATA).toContain(names[1]);
     },
   ],
 
