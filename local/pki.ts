@@ -28,11 +28,11 @@ const validity = (): { readonly notBefore: Date; readonly notAfter: Date; readon
 const generate = (): Promise<webcrypto.CryptoKeyPair> =>
   webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
 
-export async function createCA(): Promise<CertificateAuthority> {
+export async function createCA(name = 'etcd-operator local cluster'): Promise<CertificateAuthority> {
   const keys = await generate();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     ...validity(),
-    name: 'CN=etcd-operator local cluster',
+    name: `CN=${name}`,
     keys,
     signingAlgorithm: ALGORITHM,
     extensions: [

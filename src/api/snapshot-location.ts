@@ -50,67 +50,96 @@ const endpointUrl = (field: string, description: string) =>
     }),
   });
 
-const s3 = optionalObject('A bucket of Amazon S3 or of an S3-compatible service.', {
-  endpoint: endpointUrl('s3.endpoint', 'The URL of the S3 service.'),
-  bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
-  key: objectKey('s3.key'),
-  region: optionalText('Absent: us-east-1.'),
-  forcePathStyle: optionalFlag(
-    'Use endpoint/bucket/key instead of bucket.endpoint/key; most S3-compatible services need it.',
-  ),
-  credentialsSecretRef: optionalReference(
-    's3.credentialsSecretRef',
-    'A Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and optionally AWS_SESSION_TOKEN. Absent: the cloud identity of the Pod, see serviceAccountName.',
-  ),
-  serviceAccountName: serviceAccountName(),
+const ownCA = (store: string) => ({
   caSecretRef: optionalReference(
-    's3.caSecretRef',
-    'A Secret whose key ca.crt has CA certificates of the service, in addition to the public CAs.',
+    `${store}.caSecretRef`,
+    'A Secret whose key ca.crt has CA certificates of the service. Whether the public CAs are trusted as well: see caMode.',
   ),
-  serverSideEncryption: optionalObject(
-    'Server-side encryption that is requested from the service.',
-    {
-      algorithm: Type.Enum(['AES256', 'aws:kms'], { type: 'string' }),
-      kmsKeyId: Type.Optional(Type.String({ minLength: 1, maxLength: 2048 })),
-    },
-    cel({
-      rule: "!has(self.kmsKeyId) || self.algorithm == 'aws:kms'",
-      message: 's3.serverSideEncryption.kmsKeyId needs the algorithm aws:kms',
+  caMode: optionalEnum(
+    'Append: the CAs of caSecretRef are trusted in addition to the public ones. Replace: no other CA is trusted. Absent: Append.',
+    ['Append', 'Replace'],
+  ),
+});
+const needsCA = (store: string) =>
+  cel({
+    rule: "!has(self.caMode) || self.caMode == 'Append' || has(self.caSecretRef)",
+    message: `${store}.caMode Replace needs ${store}.caSecretRef: without a CA no certificate would be trusted`,
+  });
+
+const s3 = optionalObject(
+  'A bucket of Amazon S3 or of an S3-compatible service.',
+  {
+    endpoint: endpointUrl('s3.endpoint', 'The URL of the S3 service.'),
+    bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
+    key: objectKey('s3.key'),
+    region: optionalText('Absent: us-east-1.'),
+    forcePathStyle: optionalFlag(
+      'Use endpoint/bucket/key instead of bucket.endpoint/key; most S3-compatible services need it.',
+    ),
+    credentialsSecretRef: optionalReference(
+      's3.credentialsSecretRef',
+      'A Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and optionally AWS_SESSION_TOKEN. Absent: the cloud identity of the Pod, see serviceAccountName.',
+    ),
+    serviceAccountName: serviceAccountName(),
+    ...ownCA('s3'),
+    serverSideEncryption: optionalObject(
+      'Server-side encryption that is requested from the service.',
+      {
+        algorithm: Type.Enum(['AES256', 'aws:kms'], { type: 'string' }),
+        kmsKeyId: Type.Optional(Type.String({ minLength: 1, maxLength: 2048 })),
+      },
+      cel({
+        rule: "!has(self.kmsKeyId) || self.algorithm == 'aws:kms'",
+        message: 's3.serverSideEncryption.kmsKeyId needs the algorithm aws:kms',
+      }),
+    ),
+    checksums: optionalEnum(
+      'Whether uploads have the additional checksums of the AWS SDK. Several S3-compatible services refuse them. Absent: WhenRequired.',
+      ['WhenRequired', 'WhenSupported'],
+    ),
+  },
+  needsCA('s3'),
+);
+
+const gcs = optionalObject(
+  'A bucket of Google Cloud Storage.',
+  {
+    bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
+    key: objectKey('gcs.key'),
+    endpoint: Type.Optional(
+      endpointUrl('gcs.endpoint', 'The URL of the service. Absent: that of Google Cloud Storage.'),
+    ),
+    credentialsSecretRef: optionalReference(
+      'gcs.credentialsSecretRef',
+      'A Secret whose key credentials.json is the key file of a service account. Its tokens are sent to hosts of googleapis.com only, or to the URL in its key GCS_ENDPOINT. Absent: the cloud identity of the Pod, see serviceAccountName.',
+    ),
+    serviceAccountName: serviceAccountName(),
+    ...ownCA('gcs'),
+  },
+  needsCA('gcs'),
+);
+
+const azure = optionalObject(
+  'A container of Azure Blob Storage.',
+  {
+    container: Type.String({ minLength: 1, description: 'The container.' }),
+    key: objectKey('azure.key'),
+    account: optionalText('The storage account. Absent: AZURE_STORAGE_ACCOUNT in the Secret.', {
+      minLength: 1,
+      maxLength: 64,
     }),
-  ),
-  checksums: optionalEnum(
-    'Whether uploads have the additional checksums of the AWS SDK. Several S3-compatible services refuse them. Absent: WhenRequired.',
-    ['WhenRequired', 'WhenSupported'],
-  ),
-});
-
-const gcs = optionalObject('A bucket of Google Cloud Storage.', {
-  bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
-  key: objectKey('gcs.key'),
-  endpoint: Type.Optional(endpointUrl('gcs.endpoint', 'The URL of the service. Absent: that of Google Cloud Storage.')),
-  credentialsSecretRef: optionalReference(
-    'gcs.credentialsSecretRef',
-    'A Secret whose key credentials.json is the key file of a service account. Its tokens are sent to hosts of googleapis.com only, or to the URL in its key GCS_ENDPOINT. Absent: the cloud identity of the Pod, see serviceAccountName.',
-  ),
-  serviceAccountName: serviceAccountName(),
-});
-
-const azure = optionalObject('A container of Azure Blob Storage.', {
-  container: Type.String({ minLength: 1, description: 'The container.' }),
-  key: objectKey('azure.key'),
-  account: optionalText('The storage account. Absent: AZURE_STORAGE_ACCOUNT in the Secret.', {
-    minLength: 1,
-    maxLength: 64,
-  }),
-  endpoint: Type.Optional(
-    endpointUrl('azure.endpoint', 'The URL of the service. Absent: https://<account>.blob.core.windows.net.'),
-  ),
-  credentialsSecretRef: optionalReference(
-    'azure.credentialsSecretRef',
-    'A Secret with AZURE_STORAGE_ACCOUNT and either AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or with AZURE_STORAGE_CONNECTION_STRING. A SAS token is sent to hosts of Azure only, or to the URL in its key AZURE_STORAGE_ENDPOINT. Absent: the cloud identity of the Pod, see serviceAccountName.',
-  ),
-  serviceAccountName: serviceAccountName(),
-});
+    endpoint: Type.Optional(
+      endpointUrl('azure.endpoint', 'The URL of the service. Absent: https://<account>.blob.core.windows.net.'),
+    ),
+    credentialsSecretRef: optionalReference(
+      'azure.credentialsSecretRef',
+      'A Secret with AZURE_STORAGE_ACCOUNT and either AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or with AZURE_STORAGE_CONNECTION_STRING. A SAS token is sent to hosts of Azure only, or to the URL in its key AZURE_STORAGE_ENDPOINT. Absent: the cloud identity of the Pod, see serviceAccountName.',
+    ),
+    serviceAccountName: serviceAccountName(),
+    ...ownCA('azure'),
+  },
+  needsCA('azure'),
+);
 
 const pvc = optionalObject('A PersistentVolumeClaim (PVC).', {
   claimName: Type.String({ minLength: 1, description: 'The PersistentVolumeClaim, in the same namespace.' }),

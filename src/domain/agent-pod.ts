@@ -64,7 +64,7 @@ export function locationFiles(
     volumes: [{ name: 'snapshots', persistentVolumeClaim: { claimName: pvc.claimName, ...readOnly } }],
     mounts: [{ name: 'snapshots', mountPath: volume.mountPath, ...readOnly }],
   };
-  const ca = s3?.caSecretRef?.name;
+  const ca = (s3 ?? gcs ?? azure)?.caSecretRef?.name;
   const key = encryption?.keySecretRef.name;
   return together(
     ...(credentials === undefined ? [] : [secretFiles('store', credentials, MOUNTS.credentials)]),

@@ -33,6 +33,16 @@ test.each<[string, SnapshotLocation, object]>([
     { azure: { container: 'c', key: 'k', account: 'a', endpoint: 'https://azure' } },
     { kind: 'azure', container: 'c', account: 'a', endpoint: 'https://azure', credentials: 'ambient' },
   ],
+  [
+    'GCS, with its own CA',
+    { gcs: { bucket: 'b', caSecretRef: { name: 'ca' } } },
+    { kind: 'gcs', bucket: 'b', credentials: 'ambient', ca: true },
+  ],
+  [
+    'Azure, with no CA but its own',
+    { azure: { container: 'c', caSecretRef: { name: 'ca' }, caMode: 'Replace' } },
+    { kind: 'azure', container: 'c', credentials: 'ambient', ca: true, caOnly: true },
+  ],
   ['a PVC', { pvc: { claimName: 'c', subPath: 'x' } }, { kind: 'pvc', root: '/volume' }],
 ])('where an agent stores a snapshot: %s', (_what, location, place) => {
   expect(placeOf(location, '/volume')).toStrictEqual(place);

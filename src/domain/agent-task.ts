@@ -55,6 +55,8 @@ export type Place =
       readonly forcePathStyle: boolean;
       readonly credentials: 'secret' | 'ambient';
       readonly ca: boolean;
+      /** The public CAs are not trusted. */
+      readonly caOnly?: boolean;
       readonly serverSideEncryption?: { readonly algorithm: 'AES256' | 'aws:kms'; readonly kmsKeyId?: string };
       readonly checksums: 'whenRequired' | 'whenSupported';
     }
@@ -63,6 +65,8 @@ export type Place =
       readonly bucket: string;
       readonly endpoint?: string;
       readonly credentials: 'secret' | 'ambient';
+      readonly ca?: boolean;
+      readonly caOnly?: boolean;
     }
   | {
       readonly kind: 'azure';
@@ -70,6 +74,8 @@ export type Place =
       readonly account?: string;
       readonly endpoint?: string;
       readonly credentials: 'secret' | 'ambient';
+      readonly ca?: boolean;
+      readonly caOnly?: boolean;
     }
   | { readonly kind: 'pvc'; readonly root: string };
 
@@ -166,6 +172,8 @@ export interface InstallTask {
 export type Task = SnapshotTask | RestoreTask | DrillTask | PruneTask | InstallTask;
 export type TaskName = Task['task'];
 
+const caOnly = ({ caMode }: { readonly caMode?: string }) => (caMode === 'Replace' ? { caOnly: true } : {});
+
 /** The place of a location; `volume` is the mount path of its PVC. */
 export function placeOf(location: SnapshotLocation, volume: string): Place {
   const { s3, gcs, azure } = location;
@@ -179,6 +187,7 @@ export function placeOf(location: SnapshotLocation, volume: string): Place {
       forcePathStyle: s3.forcePathStyle ?? false,
       credentials: credentials(s3.credentialsSecretRef),
       ca: s3.caSecretRef !== undefined,
+      ...caOnly(s3),
       ...present({ serverSideEncryption: s3.serverSideEncryption }),
       checksums: s3.checksums === 'WhenSupported' ? 'whenSupported' : 'whenRequired',
     };
@@ -188,6 +197,7 @@ export function placeOf(location: SnapshotLocation, volume: string): Place {
       bucket: gcs.bucket,
       ...present({ endpoint: gcs.endpoint }),
       credentials: credentials(gcs.credentialsSecretRef),
+      ...(gcs.caSecretRef && { ca: true, ...caOnly(gcs) }),
     };
   if (azure)
     return {
@@ -195,6 +205,7 @@ export function placeOf(location: SnapshotLocation, volume: string): Place {
       container: azure.container,
       ...present({ account: azure.account, endpoint: azure.endpoint }),
       credentials: credentials(azure.credentialsSecretRef),
+      ...(azure.caSecretRef && { ca: true, ...caOnly(azure) }),
     };
   return { kind: 'pvc', root: volume };
 }

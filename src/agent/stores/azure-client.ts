@@ -8,6 +8,7 @@ import {
 import { MOUNTS, type Place } from '../../domain/agent-task.ts';
 import { AgentFailure, misconfigured } from '../failure.ts';
 import { checkEndpoint, httpAgent, httpsAgent } from '../transfer/ssrf-guard.ts';
+import { trusting } from './ca.ts';
 import { requireNamed, requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
 
@@ -28,7 +29,7 @@ const ACCOUNT = /^[a-z0-9]{3,24}$/;
 export async function azureContainer(place: AzurePlace, secrets: ReadSecret): Promise<ContainerClient> {
   try {
     const service = place.credentials === 'secret' ? await fromSecret(place, secrets) : await ambient(place);
-    return guarded(service.getContainerClient(place.container));
+    return guarded(service.getContainerClient(place.container), await trusting(place, secrets));
   } catch (error) {
     // The library quotes the text that it could not parse, which is a secret.
     throw error instanceof AgentFailure
@@ -40,10 +41,10 @@ export async function azureContainer(place: AzurePlace, secrets: ReadSecret): Pr
 }
 
 /** A connection string may contain the endpoint. */
-function guarded({ url, credential }: ContainerClient): ContainerClient {
+function guarded({ url, credential }: ContainerClient, tls: { readonly ca?: string[] }): ContainerClient {
   const at = new URL(url);
   checkEndpoint(at);
-  const options = { ...OPTIONS, agent: at.protocol === 'https:' ? httpsAgent() : httpAgent() };
+  const options = { ...OPTIONS, agent: at.protocol === 'https:' ? httpsAgent(tls) : httpAgent() };
   return new ContainerClient(url, credential, options);
 }
 

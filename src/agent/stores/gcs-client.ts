@@ -8,6 +8,7 @@ import { MOUNTS, type Place } from '../../domain/agent-task.ts';
 import { AgentFailure, misconfigured } from '../failure.ts';
 import { Refusal } from '../transfer/error-info.ts';
 import { checkEndpoint, guardedLookup } from '../transfer/ssrf-guard.ts';
+import { trusting } from './ca.ts';
 import { requireNamed, requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
 
@@ -33,11 +34,12 @@ const SILENCE_MS = 60_000;
 export class GcsClient {
   readonly base: URL;
   readonly #authorization: Authorization;
-  readonly #dispatcher = new Agent({ connect: { lookup: guardedLookup } });
+  readonly #dispatcher: Agent;
 
-  constructor(base: URL, authorization: Authorization) {
+  constructor(base: URL, authorization: Authorization, tls: { readonly ca?: string[] }) {
     this.base = base;
     this.#authorization = authorization;
+    this.#dispatcher = new Agent({ connect: { lookup: guardedLookup, ...tls } });
   }
 
   /** One attempt. Redirects are returned, not followed. */
@@ -75,7 +77,8 @@ export async function gcsClient(place: GcsPlace, secrets: ReadSecret): Promise<G
     throw misconfigured('the endpoint of the bucket is not a URL such as https://storage.example.org');
   checkEndpoint(base);
   if (place.credentials === 'ambient') requireOwn(base, OWN);
-  return new GcsClient(base, place.credentials === 'secret' ? await keyFile(base, secrets) : ambient());
+  const authorization = place.credentials === 'secret' ? await keyFile(base, secrets) : ambient();
+  return new GcsClient(base, authorization, await trusting(place, secrets));
 }
 
 const ENDPOINT = 'GCS_ENDPOINT';

@@ -1,9 +1,9 @@
 /** The configuration of the client for S3 and compatible services. */
-import { getCACertificates } from 'node:tls';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import { MOUNTS, type Place } from '../../domain/agent-task.ts';
 import { misconfigured } from '../failure.ts';
 import { checkEndpoint, httpAgent, httpsAgent } from '../transfer/ssrf-guard.ts';
+import { trusting } from './ca.ts';
 import type { ReadSecret } from './store.ts';
 
 export type S3Place = Extract<Place, { readonly kind: 's3' }>;
@@ -27,7 +27,7 @@ export async function s3Config(place: S3Place, secrets: ReadSecret): Promise<S3C
       connectionTimeout: CONNECT_MS,
       socketTimeout: SILENCE_MS,
       httpAgent: httpAgent(),
-      httpsAgent: httpsAgent(place.ca ? { ca: await caCertificates(secrets) } : {}),
+      httpsAgent: httpsAgent(await trusting(place, secrets)),
     },
     ...(place.credentials === 'secret' && { credentials: await credentials(secrets) }),
   };
@@ -55,12 +55,4 @@ async function credentials(secrets: ReadSecret): Promise<NonNullable<S3ClientCon
     secretAccessKey: await needed('AWS_SECRET_ACCESS_KEY'),
     ...(sessionToken !== '' && { sessionToken }),
   };
-}
-
-/** The given CA and the public ones: a bucket may move from one to the other. */
-async function caCertificates(secrets: ReadSecret): Promise<string[]> {
-  const given = (await secrets(MOUNTS.storeCa, 'ca.crt'))?.toString('utf8') ?? '';
-  if (!given.includes('-----BEGIN CERTIFICATE-----'))
-    throw misconfigured('the Secret with the CA of the bucket has no certificate in "ca.crt": add it');
-  return [given, ...getCACertificates('default')];
 }

@@ -38,6 +38,12 @@ test.each<[string, Partial<EtcdSnapshotSpec>, Present, readonly string[]]>([
     { keys: aws },
     ['Secret k does not exist: create it with key, or passphrase'],
   ],
+  [
+    'the CA of a container of Azure',
+    { destination: { azure: { container: 'c', caSecretRef: { name: 'ca' } } } },
+    { ca: ['tls.crt'] },
+    ['Secret ca lacks keys: it needs ca.crt'],
+  ],
   ['a passphrase in place of a key', { encryption: key }, { keys: aws, k: ['passphrase'] }, []],
   [
     'of Google',

@@ -20,7 +20,7 @@ export function requiredSecretsOf({
   const where = azure?.endpoint === undefined ? account : [];
   return [
     ...need(s3?.credentialsSecretRef, [['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']]),
-    ...need(s3?.caSecretRef, [['ca.crt']]),
+    ...need((s3 ?? gcs ?? azure)?.caSecretRef, [['ca.crt']]),
     ...need(gcs?.credentialsSecretRef, [['credentials.json']]),
     ...need(azure?.credentialsSecretRef, [
       [...account, 'AZURE_STORAGE_KEY'],

@@ -28,6 +28,16 @@ const locations: readonly Row[] = [
   ['a bucket with the identity of the cloud', s3()],
   ['a bucket with its own CA', s3({ caSecretRef: ref('ca') })],
   ['a bucket with a CA without a name', s3({ caSecretRef: {} }), 's3.caSecretRef.name is empty'],
+  ...(
+    [
+      ['s3', s3],
+      ['gcs', gcs],
+      ['azure', azure],
+    ] as const
+  ).flatMap(([name, store]): readonly Row[] => [
+    [`${name}: with no CA but its own`, store({ caSecretRef: ref('ca'), caMode: 'Replace' })],
+    [`${name}: with no CA at all`, store({ caMode: 'Replace' }), `${name}.caMode Replace needs ${name}.caSecretRef`],
+  ]),
   ['encrypted by the service', s3({ serverSideEncryption: { algorithm: 'AES256' } })],
   ['encrypted with a key of the service', s3(kms)],
   [

@@ -1,11 +1,12 @@
 /** Local stores for snapshots: an S3 server, the emulators of two clouds, and a folder. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent as HttpsAgent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { BlobServiceClient, StorageSharedKeyCredential } from '@azure/storage-blob';
-import { request } from 'undici';
+import { request, Agent as UndiciAgent } from 'undici';
 import { build } from '../../../local/binaries.ts';
 import { createCA } from '../../../local/pki.ts';
 import type { ReadSecret } from '../../../src/agent/stores/store.ts';
@@ -85,8 +86,10 @@ async function serve(service: Service): Promise<{
 const flags = (values: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
 
-const answers = async (url: string): Promise<boolean> => {
-  const { body } = await request(url);
+const answers = async (url: string, ca?: string): Promise<boolean> => {
+  const { body } = await request(url, {
+    ...(ca !== undefined && { dispatcher: new UndiciAgent({ connect: { ca } }) }),
+  });
   await body.dump();
   return true;
 };
@@ -106,13 +109,8 @@ export async function startS3({ tls = false, versions = false }: S3Options = {})
   const versioning = versions ? ['--versioning-dir', join(folder, 'versions')] : [];
   if (versions) mkdirSync(join(folder, 'versions'));
   const [access, secret] = ['tester', randomBytes(16).toString('hex')];
-  const ca = tls ? await createCA() : undefined;
-  if (ca) {
-    const { cert, key } = await ca.issue({ user: 's3' }, ['localhost', '127.0.0.1']);
-    writeFileSync(join(folder, 'tls.crt'), cert);
-    writeFileSync(join(folder, 'tls.key'), key);
-  }
-  const certificate = tls ? ['--cert', join(folder, 'tls.crt'), '--key', join(folder, 'tls.key')] : [];
+  const own = tls ? await certificateIn(folder, 's3') : undefined;
+  const certificate = own ? flags({ cert: own.cert, key: own.key }) : [];
   const relay = await relayTo(port);
   const endpoint = `${tls ? 'https' : 'http'}://127.0.0.1:${relay.port}`;
   const client = new S3Client({
@@ -120,7 +118,7 @@ export async function startS3({ tls = false, versions = false }: S3Options = {})
     region: 'us-east-1',
     forcePathStyle: true,
     credentials: { accessKeyId: access, secretAccessKey: secret },
-    ...(ca && { requestHandler: { httpsAgent: { ca: ca.cert } } }),
+    ...(own && { requestHandler: { httpsAgent: { ca: own.ca } } }),
   });
   const service = await serve({
     name: 'versitygw',
@@ -148,7 +146,7 @@ export async function startS3({ tls = false, versions = false }: S3Options = {})
     },
     secrets: {
       ...credentials({ AWS_ACCESS_KEY_ID: access, AWS_SECRET_ACCESS_KEY: `${secret}\n` }),
-      ...(ca && { [`${MOUNTS.storeCa}/ca.crt`]: ca.cert }),
+      ...(own && { [`${MOUNTS.storeCa}/ca.crt`]: own.ca }),
     },
     wrongSecrets: credentials({ AWS_ACCESS_KEY_ID: access, AWS_SECRET_ACCESS_KEY: 'wrong' }),
     relay,
@@ -163,19 +161,31 @@ const closing = (relay: Relay, close: () => Promise<void>) => async (): Promise<
   await close();
 };
 
+/** A certificate for loopback in files, and its CA. */
+async function certificateIn(folder: string, user: string) {
+  const ca = await createCA();
+  const { cert, key } = await ca.issue({ user }, ['localhost', '127.0.0.1']);
+  const files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
+  writeFileSync(files.cert, cert);
+  writeFileSync(files.key, key);
+  return { ca: ca.cert, ...files };
+}
+
 /** Accepts all credentials. */
-export async function startGcs(): Promise<TestPlace> {
+export async function startGcs({ tls = false }: Pick<S3Options, 'tls'> = {}): Promise<TestPlace> {
   const { 'fake-gcs-server': bin } = await build(['fake-gcs-server']);
   const folder = temporary('gcs');
   const [data, port] = [join(folder, 'data'), await freePort()];
   mkdirSync(join(data, BUCKET), { recursive: true });
+  const own = tls ? await certificateIn(folder, 'gcs') : undefined;
   const relay = await relayTo(port);
-  const endpoint = `http://127.0.0.1:${relay.port}`;
+  const endpoint = `${own ? 'https' : 'http'}://127.0.0.1:${relay.port}`;
   const service = await serve({
     name: 'fake-gcs-server',
     command: join(bin, 'fake-gcs-server'),
     args: flags({
-      scheme: 'http',
+      scheme: own ? 'https' : 'http',
+      ...(own && { 'cert-location': own.cert, 'private-key-location': own.key }),
       host: '127.0.0.1',
       port: String(port),
       'external-url': endpoint,
@@ -184,7 +194,7 @@ export async function startGcs(): Promise<TestPlace> {
       'log-level': 'error',
     }),
     folder,
-    ready: () => answers(`http://127.0.0.1:${port}/storage/v1/b`),
+    ready: () => answers(`${own ? 'https' : 'http'}://127.0.0.1:${port}/storage/v1/b`, own?.ca),
   });
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const key = {
@@ -194,8 +204,11 @@ export async function startGcs(): Promise<TestPlace> {
     private_key_id: '1',
   };
   return {
-    place: { kind: 'gcs', bucket: BUCKET, endpoint, credentials: 'secret' },
-    secrets: credentials({ 'credentials.json': JSON.stringify(key), GCS_ENDPOINT: endpoint }),
+    place: { kind: 'gcs', bucket: BUCKET, endpoint, credentials: 'secret', ...(own && { ca: true }) },
+    secrets: {
+      ...credentials({ 'credentials.json': JSON.stringify(key), GCS_ENDPOINT: endpoint }),
+      ...(own && { [`${MOUNTS.storeCa}/ca.crt`]: own.ca }),
+    },
     relay,
     ...service,
     folder: data,
@@ -203,15 +216,17 @@ export async function startGcs(): Promise<TestPlace> {
   };
 }
 
-export async function startAzure(): Promise<TestPlace> {
+export async function startAzure({ tls = false }: Pick<S3Options, 'tls'> = {}): Promise<TestPlace> {
   const { azurite } = await build(['azurite']);
   const folder = temporary('azure');
   const [data, port] = [join(folder, 'data'), await freePort()];
   mkdirSync(data);
   const [account, key] = ['tester', randomBytes(64).toString('base64')];
   const relay = await relayTo(port);
-  const endpoint = `http://127.0.0.1:${relay.port}/${account}`;
-  const client = new BlobServiceClient(endpoint, new StorageSharedKeyCredential(account, key));
+  const own = tls ? await certificateIn(folder, 'azure') : undefined;
+  const endpoint = `${own ? 'https' : 'http'}://127.0.0.1:${relay.port}/${account}`;
+  const options = { retryOptions: {}, ...(own && { agent: new HttpsAgent({ ca: own.ca }) }) };
+  const client = new BlobServiceClient(endpoint, new StorageSharedKeyCredential(account, key), options);
   const program = join(azurite, 'node_modules', 'azurite', 'dist', 'src', 'blob', 'main.js');
   const service = await serve({
     name: 'azurite',
@@ -222,6 +237,7 @@ export async function startAzure(): Promise<TestPlace> {
       '--silent',
       '--skipApiVersionCheck',
       '--disableTelemetry',
+      ...(own ? flags({ cert: own.cert, key: own.key }) : []),
     ],
     env: { AZURITE_ACCOUNTS: `${account}:${key}` },
     folder,
@@ -229,8 +245,8 @@ export async function startAzure(): Promise<TestPlace> {
   });
   const files = { AZURE_STORAGE_ACCOUNT: account, AZURE_STORAGE_KEY: key };
   return {
-    place: { kind: 'azure', container: BUCKET, endpoint, credentials: 'secret' },
-    secrets: credentials(files),
+    place: { kind: 'azure', container: BUCKET, endpoint, credentials: 'secret', ...(own && { ca: true }) },
+    secrets: { ...credentials(files), ...(own && { [`${MOUNTS.storeCa}/ca.crt`]: own.ca }) },
     wrongSecrets: credentials({ ...files, AZURE_STORAGE_KEY: randomBytes(64).toString('base64') }),
     relay,
     ...service,
