@@ -48,14 +48,14 @@ async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotRe
   let from: From = first;
   for (const next of others) {
     try {
-      return await takeFrom(task, from, { store, key, sealing, there, signal });
+      return await takeFrom(task, from, { store, key, path, sealing, there, signal });
     } catch (error) {
       if (signal.aborted || !(error instanceof AgentFailure && OF_MEMBER.includes(error.reason))) throw error;
       process.stderr.write(`${error.message}; trying ${next.member}\n`);
     }
     from = next;
   }
-  return takeFrom(task, from, { store, key, sealing, there, signal });
+  return takeFrom(task, from, { store, key, path, sealing, there, signal });
 }
 
 /** Failures that another member may not have. */
@@ -67,12 +67,13 @@ async function takeFrom(
   at: {
     readonly store: Store;
     readonly key: string;
+    readonly path: string;
     readonly sealing: SealKey | undefined;
     readonly there: There;
     readonly signal: AbortSignal;
   },
 ): Promise<SnapshotResult> {
-  const { store, key, sealing, there, signal } = at;
+  const { store, key, path, sealing, there, signal } = at;
   const source = await openSource(from, signal);
   try {
     const facts = await source.facts();
