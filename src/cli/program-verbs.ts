@@ -56,6 +56,7 @@ export function verbs(root: Command, run: Run): void {
     );
   maintenance(root, run);
   leadership(root, run);
+  edits(root, run);
   membership(root, run);
   snapshots(root, run);
 }
@@ -86,6 +87,32 @@ function leadership(root: Command, run: Run): void {
   asking(root.command('forfeit-leadership'))
     .description('with -p: make another voter the leader, if this Pod is it')
     .action(action(run, async (context, flags) => (await load()).forfeitLeadership(context, flags)));
+}
+
+function edits(root: Command, run: Run): void {
+  const load = () => import('./commands/spec.ts');
+  const edit = (name: string, description: string): Command =>
+    asking(root.command(name).description(description).argument('<cluster>', 'the EtcdCluster'));
+  edit('scale', 'change the number of members')
+    .argument('<replicas>', 'such as 3 or 5')
+    .action(
+      action(run, async (context, flags, [name = '', to = '']) => (await load()).scale(context, name, to, flags)),
+    );
+  edit('pause', 'stop all members, and keep their volumes').action(
+    action(run, async (context, flags, [name = '']) => (await load()).pause(context, name, flags)),
+  );
+  edit('resume', 'start the members of a paused cluster again')
+    .option('--replicas <number>', 'with this number of members; otherwise as many as it had')
+    .action(action(run, async (context, flags, [name = '']) => (await load()).resume(context, name, flags)));
+  edit('suspend', 'make the operator change nothing in a cluster').action(
+    action(run, async (context, flags, [name = '']) => (await load()).suspend(context, name, true, flags)),
+  );
+  edit('unsuspend', 'let the operator act again').action(
+    action(run, async (context, flags, [name = '']) => (await load()).suspend(context, name, false, flags)),
+  );
+  edit('rotate-ca', 'rotate the CAs that the operator manages').action(
+    action(run, async (context, flags, [name = '']) => (await load()).rotateCA(context, name, flags)),
+  );
 }
 
 function membership(root: Command, run: Run): void {

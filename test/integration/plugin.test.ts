@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Finding } from '../../src/cli/assess/finding.ts';
 import type { ClusterReport } from '../../src/cli/assess/report.ts';
-import { buildScript } from '../../tools/plugin/build.ts';
+import { buildExecutable, buildScript, ownPlatform } from '../../tools/plugin/build.ts';
 import { run } from '../../tools/process.ts';
 import { removeFolder } from '../support/kubelet/pod-run.ts';
 import { type Child, eventually } from '../support/servers/processes.ts';
-import { startWorld, type World } from '../support/servers/world.ts';
+import { clusters, startWorld, type World } from '../support/servers/world.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kubectl-etcd-'));
 let world: World;
@@ -252,6 +252,30 @@ describe('the verbs', { timeout: 3 * PATIENCE_MS }, () => {
     );
   });
 
+  test('edits of the spec: scale, pause, resume and suspend, each after it was agreed to', async () => {
+    const namespace = await aCluster({ replicas: 1 });
+    const on = ['db', '-n', namespace];
+    const spec = async () => (await world.admin.get(clusters, { namespace, name: 'db' }))?.spec;
+    const asked = await plugin('scale', 'db', '3', '-n', namespace);
+    expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining('scale db from 1 to 3 members')]);
+    expect((await spec())?.replicas).toBe(1);
+    await good('suspend', ...on, '--yes');
+    expect((await spec())?.suspend).toBe(true);
+    expect((await good('suspend', ...on, '--yes')).stderr).toBe('db is suspended already\n');
+    await good('unsuspend', ...on, '--yes');
+    expect((await spec())?.suspend).toBe(false);
+    await good('pause', ...on, '--yes');
+    await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Available', 'False', 'Paused');
+    expect((await report(namespace)).health).toBe('paused');
+    await good('resume', ...on, '--yes');
+    expect((await spec())?.replicas).toBe(1);
+    await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Available', 'True');
+    const managed = (await world.admin.get(clusters, { namespace, name: 'db' }))?.metadata.managedFields ?? [];
+    expect(managed.map(({ manager }) => manager)).toContain('kubectl-etcd');
+    expect((await plugin('rotate-ca', ...on, '--yes')).stderr).toContain('the operator manages no CA of db');
+    expect((await plugin('scale', 'db', 'x', '-n', namespace, '--yes')).stderr).toContain('whole number');
+  });
+
   test('with mTLS and auth: snapshots of a member are whole files that only their owner reads', async () => {
     const namespace = await secured();
     const [name = ''] = await memberNames(namespace);
@@ -278,6 +302,20 @@ describe('the verbs', { timeout: 3 * PATIENCE_MS }, () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('name a Secret')]);
   });
 });
+
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'the executable for this machine needs no Node',
+  { timeout: 600_000 },
+  async () => {
+    const platform = ownPlatform();
+    if (!platform) throw new Error('there is no executable for this machine');
+    const executable = await buildExecutable(script, platform, folder);
+    const ran = await run(executable, ['status', '-A', '--kubeconfig', world.apiServer.kubeconfig], {
+      env: { PATH: '' },
+    });
+    expect(ran.stdout).toMatch(/^NAMESPACE +CLUSTER +HEALTH /);
+  },
+);
 
 describe('support', { timeout: 2 * PATIENCE_MS }, () => {
   test('doctor: members on one node, no backup, and the latencies that the members measure themselves', async () => {

@@ -1,5 +1,4 @@
 /** `kubectl etcd status`: one cluster on one screen, or a table of all of them. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fleetRows } from '../assess/fleet.ts';
 import { isGood } from '../assess/health.ts';
 import { reportOn } from '../assess/report.ts';
@@ -9,6 +8,7 @@ import { gatherFleet } from '../gather/fleet.ts';
 import { formatOf, structured } from '../output.ts';
 import { clusterScreen } from '../render/cluster.ts';
 import { fleetTable } from '../render/fleet.ts';
+import { watch } from '../watch.ts';
 
 export interface StatusFlags {
   readonly output?: string;
@@ -19,11 +19,6 @@ export interface StatusFlags {
 
 /** For `--check`: the cluster, or one of the clusters, is not healthy. */
 const UNHEALTHY = 2;
-const WATCH_MS = 2_000;
-/** Moves the cursor to the top and clears what is below it: a screen that is cleared first would flicker. */
-const HOME = '\u001B[H';
-const CLEAR_LINE = '\u001B[K';
-const CLEAR_REST = '\u001B[J';
 
 interface Drawn {
   readonly text: string;
@@ -38,17 +33,9 @@ export async function status(context: Context, cluster: string | undefined, flag
     context.print(text);
     return flags.check && !good ? UNHEALTHY : 0;
   }
-  if (context.isTerminal) context.print(`${HOME}${CLEAR_REST}`);
-  while (!context.signal.aborted) {
-    const { text } = await draw();
-    context.print(context.isTerminal ? redraw(text) : `${text}\n`);
-    await sleep(WATCH_MS, undefined, { signal: context.signal }).catch(() => undefined);
-  }
+  await watch(context, async () => (await draw()).text);
   return 0;
 }
-
-const redraw = (text: string): string =>
-  `${HOME}${text.replaceAll('\n', `${CLEAR_LINE}\n`)}${CLEAR_LINE}\n${CLEAR_REST}`;
 
 async function drawCluster(context: Context, name: string, { output }: StatusFlags): Promise<Drawn> {
   const format = formatOf(output);
