@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { watch } from './watch.ts';
 
 /** Draws what the script says; Ctrl-C comes with `stop`. */
-async function watched(script: readonly (string | Error | 'stop')[], isTerminal: boolean): Promise<readonly string[]> {
+async function watched(script: readonly (string | Error)[], isTerminal: boolean): Promise<readonly string[]> {
   const printed: string[] = [];
   const ctrlC = new AbortController();
   let next = 0;
