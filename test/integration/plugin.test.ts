@@ -345,4 +345,14 @@ describe('support', { timeout: 2 * PATIENCE_MS }, () => {
     for (const secret of [PASSWORD, Buffer.from(PASSWORD).toString('base64'), 'PRIVATE KEY', 'c2VjcmV0LWtleQ'])
       expect(all, secret).not.toContain(secret);
   });
+
+  test('report of a user who may not read Secrets says whose values are not recognised', async () => {
+    const namespace = await aCluster({ replicas: 1, tls: { client: { managed: {} }, peer: { managed: {} } } });
+    const file = join(folder, 'limited.tar.gz');
+    const ran = await plugin('report', 'db', '-n', namespace, '--out', file, '--as', await aReader(namespace));
+    expect(ran.code).toBe(0);
+    const missing = (await run('tar', ['-xzOf', file, 'not-included.txt'])).stdout;
+    expect(missing).toMatch(/^Secret db-server-mounted: .*; its values are not recognised in other files$/m);
+    expect(missing).toMatch(/^logs\/db-.*\.log: you lack the permission to get pods\/log /m);
+  });
 });

@@ -11,7 +11,7 @@ import { podLog } from '../../kube/pod-log.ts';
 import { persistentVolumeClaims, pods, secrets, services } from '../../kube/resources.ts';
 import type { ArchiveFile } from '../archive.ts';
 import { diagnose } from '../assess/diagnosis.ts';
-import type { ClusterFacts } from '../assess/facts.ts';
+import type { ClusterFacts, Unread } from '../assess/facts.ts';
 import { redactObject, redactText, secretForms } from '../assess/redact.ts';
 import { reportOn } from '../assess/report.ts';
 import type { Context } from '../context.ts';
@@ -29,10 +29,10 @@ const OPERATOR = 'app.kubernetes.io/name=etcd-operator';
 type Write = (name: string, read: () => Promise<string>) => Promise<void>;
 
 export async function gatherReport(context: Context, facts: ClusterFacts): Promise<readonly ArchiveFile[]> {
-  const read = await readSecrets(context, facts);
+  const { read, unread } = await readSecrets(context, facts);
   const known = secretForms(read.flatMap(valuesIn));
   const files: ArchiveFile[] = [];
-  const missing: string[] = facts.unread.map(({ what, message }) => `${what}: ${message}`);
+  const missing: string[] = [...facts.unread, ...unread].map(({ what, message }) => `${what}: ${message}`);
   const write: Write = async (name, content) => {
     try {
       files.push({ name, content: redactText(`${await content()}\n`, known) });
@@ -121,7 +121,11 @@ async function logOf(
 }
 
 /** Those that the cluster, its Pods and its backups name: their values are removed from every other file, too. */
-async function readSecrets({ client }: Context, facts: ClusterFacts): Promise<readonly Secret[]> {
+async function readSecrets(
+  { client }: Context,
+  facts: ClusterFacts,
+): Promise<{ readonly read: readonly Secret[]; readonly unread: readonly Unread[] }> {
+  const unread: Unread[] = [];
   const { cluster, members, schedules, snapshots } = facts;
   const { namespace = '' } = cluster.metadata;
   const mounted = members.flatMap(({ pod }) =>
@@ -136,12 +140,21 @@ async function readSecrets({ client }: Context, facts: ClusterFacts): Promise<re
       ...passwordSecrets(cluster),
       ...mounted,
       ...referenced([...schedules, ...snapshots]),
-    ].filter((name) => name !== undefined && name !== ''),
+    ].flatMap((name) => name || []),
   );
   const read = await Promise.all(
-    [...names].map((name) => client.get(secrets, { namespace, name: name ?? '' }).catch(() => undefined)),
+    [...names].map((name) =>
+      client.get(secrets, { namespace, name }).catch((error: unknown) => {
+        const message = `${explain(error)}; its values are not recognised in other files`;
+        unread.push({ what: `Secret ${name}`, message });
+        return undefined;
+      }),
+    ),
   );
-  return read.flatMap((secret) => (secret ? [{ ...secret, apiVersion: 'v1' as const, kind: 'Secret' as const }] : []));
+  const found = read.flatMap((secret) =>
+    secret ? [{ ...secret, apiVersion: 'v1' as const, kind: 'Secret' as const }] : [],
+  );
+  return { read: found, unread };
 }
 
 /** Names under keys such as `credentialsSecretRef`. */
