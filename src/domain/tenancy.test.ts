@@ -30,6 +30,12 @@ describe('S4: a store', () => {
       {},
       'credentialsSecretRef',
     ],
+    [
+      'with a Secret and such an account, which the Pod would have in any case',
+      { s3: { ...s3, serviceAccountName: 'admin' } },
+      {},
+      'no serviceAccountName',
+    ],
     ['without a Secret, where that is allowed', { gcs: { bucket: 'b' } }, { allowAmbientCredentials: true }],
     ['on the list', { s3 }, listed],
     ['on the list, without a scheme', { s3: { ...s3, endpoint: 's3.example.com' } }, listed],

@@ -44,8 +44,9 @@ const isListed = (list: readonly string[], { host, hostname }: URL): boolean =>
 /** Why a store may not be used. */
 export function storeNotPermitted(location: SnapshotLocation, tenancy: Tenancy): string | undefined {
   const remote = location.s3 ?? location.gcs ?? location.azure;
-  if (remote && !remote.credentialsSecretRef && !tenancy.allowAmbientCredentials)
-    return `the store has no credentialsSecretRef, and the cloud identity of the Pod may not be used: name a Secret with credentials, ${ASK} (tenancy.allowAmbientCredentials)`;
+  const isAmbient = remote && (!remote.credentialsSecretRef || remote.serviceAccountName !== undefined);
+  if (isAmbient && !tenancy.allowAmbientCredentials)
+    return `the store has no credentialsSecretRef, or a serviceAccountName, and the cloud identity of the Pod may not be used: name a Secret with credentials and no serviceAccountName, ${ASK} (tenancy.allowAmbientCredentials)`;
   const url = hostOf(location);
   if (!url || tenancy.allowedStoreEndpoints.length === 0 || isListed(tenancy.allowedStoreEndpoints, url))
     return undefined;

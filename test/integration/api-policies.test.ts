@@ -4,10 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { build } from '../../local/binaries.ts';
 import { ALLOW_DELETION_ANNOTATION, etcdClusters, etcdMembers } from '../../src/api/names.ts';
+import { CONFINED } from '../../src/api/security.ts';
+import { memberPod } from '../../src/controllers/member/build.ts';
 import { knownIssues } from '../../src/domain/known-issues.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { chartDir } from '../../tools/paths.ts';
 import { run } from '../../tools/process.ts';
+import { aMember } from '../support/builders/builders.ts';
 import { APPLIED_SPECS, IGNORED_SPECS } from '../support/builders/ignored-specs.ts';
 import { type Api, refusalOf, startApi, type Written, written } from '../support/servers/api-server.ts';
 import { eventually } from '../support/servers/processes.ts';
@@ -34,7 +37,11 @@ interface Policy {
   readonly spec: {
     readonly failurePolicy: string;
     readonly matchConstraints: { readonly resourceRules: readonly { readonly resources: readonly string[] }[] };
-    readonly validations: readonly { readonly expression: string; readonly messageExpression: string }[];
+    readonly validations: readonly {
+      readonly expression: string;
+      readonly message?: string;
+      readonly messageExpression?: string;
+    }[];
   };
 }
 const policies: Policy[] = [];
@@ -235,6 +242,99 @@ describe('S3: writing an EtcdMember, which becomes a Pod with the flags and Secr
   });
 });
 
+describe('S8, S14: with the token of the operator', () => {
+  const metadata = { name: 'x', namespace: 'free' };
+  const secretOf = (type: string, annotations = {}) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { ...metadata, annotations },
+    type,
+    ...(type === 'kubernetes.io/tls' && { data: { 'tls.crt': '', 'tls.key': '' } }),
+  });
+  const tokenOf = secretOf('kubernetes.io/service-account-token', { 'kubernetes.io/service-account.name': 'default' });
+  const member = memberPod(aMember(), {
+    imageRepository: 'quay.io/coreos/etcd',
+    initialState: 'cluster',
+    votes: true,
+    hasCompany: false,
+  });
+  const podOf = (change: object) => {
+    const { ownerReferences: _, ...own } = member.metadata;
+    return { ...member, metadata: { ...own, ...metadata }, spec: { ...member.spec, ...change } };
+  };
+  const jobOf = (change: object) => ({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata,
+    spec: { template: { spec: { ...member.spec, restartPolicy: 'Never', ...change } } },
+  });
+  const [etcd] = member.spec?.containers ?? [];
+  const hostPath = [{ name: 'data', hostPath: { path: '/' } }];
+  const token = [{ name: 'data', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } }];
+  /** The output of kubectl when this user creates the object. */
+  const createdBy = async (user: string, object: object): Promise<string> => {
+    const args = ['--kubeconfig', api.kubeconfig, 'create', '--dry-run=server', '-f', '-'];
+    const who = [`--as=${user}`, '--as-group=system:masters'];
+    const { stdout, stderr } = await run(kubectl, [...args, ...who], {
+      allowFailure: true,
+      input: JSON.stringify(object),
+    });
+    const refusal = stdout.includes('created') ? undefined : stdout + stderr;
+    if (user === OPERATOR) answers.push({ resource: 'secrets', refusal });
+    return refusal ?? 'created';
+  };
+  beforeAll(async () => {
+    const body = { metadata: { name: 'free' } }; // without the restricted level, which would refuse most of it as well
+    await api.admin.transport.json('/api/v1/namespaces', { method: 'POST', body });
+    const account = { metadata: { name: 'default', namespace: 'free' } };
+    const path = '/api/v1/namespaces/free/serviceaccounts';
+    await api.admin.transport.json(path, { method: 'POST', body: account });
+    await eventually('the policy of the operator', async () =>
+      (await createdBy(OPERATOR, tokenOf)).includes('writes no Secret') ? true : undefined,
+    );
+  });
+
+  test.each<[string, object]>([
+    ['the Pod of a member', podOf({})],
+    ['a Job', jobOf({})],
+    ['a Secret with a certificate', secretOf('kubernetes.io/tls')],
+    ['a Secret with a CA bundle', secretOf('Opaque')],
+  ])('%s is created', async (_what, object) => {
+    expect(await createdBy(OPERATOR, object)).toBe('created');
+  });
+  test.each<[string, object, string]>([
+    ['the token Secret of another account', tokenOf, 'the operator writes no Secret of type kubernetes.io/service'],
+    ['a Pod in the network of its node', podOf({ hostNetwork: true }), 'no Pod with access to its node'],
+    ['a Pod with a folder of its node', podOf({ volumes: hostPath }), 'no Pod with access to its node'],
+    ['a Pod with a token', podOf({ automountServiceAccountToken: true }), 'the token of a ServiceAccount'],
+    [
+      'a Pod with a projected token',
+      podOf({ volumes: token, serviceAccountName: 'default' }),
+      'the token of a ServiceAccount',
+    ],
+    ['a Job with a token', jobOf({ automountServiceAccountToken: true }), 'the token of a ServiceAccount'],
+    ['a Pod that may be root', podOf({ securityContext: {} }), 'of the restricted Pod Security level'],
+    [
+      'a container that may gain privileges',
+      podOf({ containers: [{ ...etcd, securityContext: { ...CONFINED, allowPrivilegeEscalation: true } }] }),
+      'of the restricted Pod Security level',
+    ],
+    [
+      'a container with a capability',
+      podOf({
+        containers: [{ ...etcd, securityContext: { ...CONFINED, capabilities: { drop: ['ALL'], add: ['NET_RAW'] } } }],
+      }),
+      'of the restricted Pod Security level',
+    ],
+    ['a Job with another account', jobOf({ serviceAccountName: 'admin' }), 'no Pod with a ServiceAccount of others'],
+  ])('%s is refused', async (_what, object, refusal) => {
+    expect(await createdBy(OPERATOR, object)).toContain(refusal);
+  });
+  test('what other users create is not affected', async () => {
+    expect(await createdBy('alice', tokenOf)).toBe('created');
+  });
+});
+
 describe('an image repository', () => {
   test.each([
     ['the configured one', 'quay.io/coreos/etcd', undefined],
@@ -313,12 +413,12 @@ describe('a quota', () => {
 test('every policy has a request that it refuses with its own message, and one that it admits', () => {
   const refusing = policies.filter(({ spec: { failurePolicy } }) => failurePolicy === 'Fail');
   const all = refusing.flatMap(({ spec: { matchConstraints, validations } }) =>
-    validations.map(({ messageExpression }) => ({
+    validations.map(({ message, messageExpression = '' }) => ({
       resource: matchConstraints.resourceRules[0]?.resources[0],
-      sentence: (messageExpression.match(/'[^']{10,}'/g) ?? []).map((part) => part.slice(1, -1)),
+      sentence: message ? [message] : (messageExpression.match(/'[^']{10,}'/g) ?? []).map((part) => part.slice(1, -1)),
     })),
   );
-  expect(all).toHaveLength(3);
+  expect(all).toHaveLength(7);
   for (const { resource, sentence } of all) {
     const asked = answers.filter((answer) => answer.resource === resource);
     expect(sentence).not.toEqual([]);

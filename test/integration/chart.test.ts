@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { build } from '../../local/binaries.ts';
 import { crds } from '../../src/api/crds.ts';
+import { CLIENT_PORT, PEER_PORT } from '../../src/api/names.ts';
 import { parseFlags } from '../../src/bin/flags.ts';
 import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
 import { OPEN } from '../../src/domain/tenancy.ts';
@@ -73,11 +74,13 @@ describe('the names that "helm upgrade" from the Go operator relies on', () => {
       'RoleBinding etcd-operator-leader-election-rolebinding',
       'Service etcd-operator-metrics',
       'ServiceAccount etcd-operator',
+      'ValidatingAdmissionPolicy etcd-operator-confined',
       'ValidatingAdmissionPolicy etcd-operator-image-repositories',
       'ValidatingAdmissionPolicy etcd-operator-member-deletion',
       'ValidatingAdmissionPolicy etcd-operator-member-writes',
       'ValidatingAdmissionPolicy etcd-operator-quota-fits-volume',
       'ValidatingAdmissionPolicy etcd-operator-warnings',
+      'ValidatingAdmissionPolicyBinding etcd-operator-confined',
       'ValidatingAdmissionPolicyBinding etcd-operator-image-repositories',
       'ValidatingAdmissionPolicyBinding etcd-operator-member-deletion',
       'ValidatingAdmissionPolicyBinding etcd-operator-member-writes',
@@ -192,7 +195,7 @@ describe('the operator’s container', () => {
     expect(environment(manager)['OPERATOR_IMAGE']).toBe('example.org/x:v9');
   });
 
-  test('and its Pod meet the "restricted" level, with a read-only file system', async () => {
+  test('S9: and its Pod meet the "restricted" level, with a read-only file system', async () => {
     const objects = await render();
     expect(deployment(objects).spec?.template.spec?.securityContext).toEqual({
       runAsNonRoot: true,
@@ -207,12 +210,33 @@ describe('the operator’s container', () => {
         capabilities: { drop: ['ALL'] },
       });
     const pod = deployment(objects).spec?.template.spec;
-    expect([pod?.hostNetwork, pod?.hostPID, pod?.hostIPC, pod?.volumes]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
+    expect([pod?.hostNetwork, pod?.hostPID, pod?.hostIPC]).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('S14: has a token of an hour, which the API server does not extend, and opens no debugger at a signal', async () => {
+    const objects = await render();
+    const pod = deployment(objects).spec?.template.spec;
+    expect(pod?.automountServiceAccountToken).toBe(false);
+    expect(pod?.volumes?.map(({ projected }) => projected?.sources)).toEqual([
+      [
+        { serviceAccountToken: { path: 'token', expirationSeconds: 3600 } },
+        { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        { downwardAPI: { items: [{ path: 'namespace', fieldRef: { fieldPath: 'metadata.namespace' } }] } },
+      ],
     ]);
+    for (const { volumeMounts } of containers(objects))
+      expect(volumeMounts).toEqual([
+        { name: 'token', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount', readOnly: true },
+      ]);
+    expect(containers(objects)[0]?.command).toContain('--disable-sigusr1');
+  });
+
+  test('leaves the user to OpenShift where that is configured', async () => {
+    const objects = await render('podSecurityContext.runAsUser=null', 'podSecurityContext.runAsGroup=null');
+    expect(deployment(objects).spec?.template.spec?.securityContext).toEqual({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
   });
 });
 
@@ -223,7 +247,21 @@ describe('RBAC permissions', () => {
     expect(find<Rendered>(objects, 'Role', 'etcd-operator-leader-election-role')?.rules).toEqual(leaderElectionRbac);
   });
 
-  test('never include a wildcard, a list of Secrets, exec in a Pod, or escalation', async () => {
+  test('S8: are given in the watched namespaces only, and cluster-wide only to read nodes and volumes', async () => {
+    const objects = await render('manager.namespaced=true', 'manager.watchNamespaces={one,two}');
+    const isClusterScoped = ({ resources }: PolicyRule) => /^(nodes|persistentvolumes)$/.test(resources?.[0] ?? '');
+    const roles = objects.filter(
+      ({ kind, metadata }) => kind === 'Role' && metadata.name === 'etcd-operator-manager-role',
+    );
+    expect(roles.map(({ metadata }) => metadata.namespace)).toEqual(['one', 'two']);
+    for (const { rules } of roles) expect(rules).toEqual(rbac.filter((rule) => !isClusterScoped(rule)));
+    const wide = find<Rendered>(objects, 'ClusterRole', 'etcd-operator-manager-role');
+    expect(wide?.rules).toEqual(rbac.filter(isClusterScoped));
+    expect(wide?.rules?.flatMap(({ verbs }) => verbs).toSorted()).toEqual(['get', 'get', 'list', 'watch']);
+    expect(names(objects).filter((name) => name === 'RoleBinding etcd-operator-manager-rolebinding')).toHaveLength(2);
+  });
+
+  test('S8: never include a wildcard, a list of Secrets, exec in a Pod, or escalation', async () => {
     for (const { metadata, rules = [] } of await render()) {
       for (const { apiGroups = [], resources = [], nonResourceURLs = [], verbs } of rules) {
         const words = [...apiGroups, ...resources, ...nonResourceURLs, ...verbs];
@@ -264,6 +302,30 @@ describe('CRDs', () => {
   });
 });
 
+test('S10: with a NetworkPolicy, the operator reaches DNS, the API server and members, and only metrics and probes come in', async () => {
+  const objects = await render(
+    'networkPolicy.enabled=true',
+    'networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus',
+  );
+  const policy = find<{ readonly spec: object }>(objects, 'NetworkPolicy');
+  const tcp = (...ports: number[]) => ports.map((port) => ({ port }));
+  expect(policy?.spec).toMatchObject({
+    policyTypes: ['Ingress', 'Egress'],
+    podSelector: { matchLabels: deployment(objects).spec?.selector.matchLabels },
+    ingress: [
+      { ports: tcp(8081) },
+      { ports: tcp(8443), from: [{ podSelector: { matchLabels: { app: 'prometheus' } } }] },
+    ],
+    egress: [
+      { ports: [{ port: 53, protocol: 'UDP' }, ...tcp(53, 443, 6443)] },
+      {
+        to: [{ namespaceSelector: {}, podSelector: { matchLabels: { 'app.kubernetes.io/name': 'etcd' } } }],
+        ports: tcp(CLIENT_PORT, PEER_PORT),
+      },
+    ],
+  });
+});
+
 test('a Namespace and a ServiceMonitor are rendered when enabled', async () => {
   const objects = await render('namespace.create=true', 'metrics.serviceMonitor.enabled=true');
   expect(names(objects)).toEqual(
@@ -278,6 +340,7 @@ test.each([
     'needs kubeRbacProxy.enabled',
   ],
   ['no account at all', ['serviceAccount.create=false'], 'serviceAccount.name is required'],
+  ['a namespaced release of every namespace', ['manager.namespaced=true'], 'needs manager.watchNamespaces'],
   ['the memory of the Go operator', ['manager.resources.limits.memory=128Mi'], '--reset-then-reuse-values'],
   ...['100M', '128000Ki', '0.1Gi', '.1G', '134217728', '1e8', '100000000000m'].map(
     (limit): [string, string[], string] => [

@@ -64,3 +64,9 @@ Node.js needs more: the chart refuses it, before the running operator is replace
 {{- fail (printf "manager.resources.limits.memory is %s and the operator needs at least 192Mi. If this comes from an earlier release, use --reset-then-reuse-values instead of --reuse-values" $limit) -}}
 {{- end -}}
 {{- end -}}
+
+{{- define "etcd-operator.tokenMount" -}}
+- name: token
+  mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+  readOnly: true
+{{- end -}}
