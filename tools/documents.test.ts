@@ -44,3 +44,16 @@ test('operations.md has every reason that a condition or an Event can have', () 
   const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
   expect([...reasons].filter((reason) => !operations.includes(`\`${reason}\``))).toEqual([]);
 });
+
+test('every threat in tenants.md is tested: the files that it names have tests with its number', () => {
+  const text = readFileSync(join(root, 'docs/tenants.md'), 'utf8');
+  const rows = [...text.matchAll(/^\| (S\d+) \|.*$/gm)].map(([row, number = '']) => ({
+    number,
+    files: [...row.matchAll(/`([\w/.-]+\.test\.ts)`/g)].map(([, file = '']) => file),
+  }));
+  expect(rows.map(({ number }) => number)).toEqual(Array.from({ length: 16 }, (_, i) => `S${i + 1}`));
+  const named = (file: string, number: string): boolean =>
+    new RegExp(`['"\`][^'"\`]*\\b${number}\\b`).test(readFileSync(join(root, file), 'utf8'));
+  for (const { number, files } of rows)
+    expect([number, files.length > 0, files.filter((file) => !named(file, number))]).toEqual([number, true, []]);
+});

@@ -114,3 +114,14 @@ describe('the narrow view', () => {
     expect(shown.length).toBeLessThanOrEqual(columns.length + 2);
   });
 });
+
+test('S1: no field of a spec names a namespace, so that a user cannot refer to an object of another one', () => {
+  const fieldsOf = (schema: object): readonly string[] =>
+    Object.entries(schema).flatMap(([key, value]: [string, unknown]) => {
+      if (typeof value !== 'object' || value === null) return [];
+      return [...(key === 'properties' ? Object.keys(value) : []), ...fieldsOf(value)];
+    });
+  const fields = crds.flatMap((crd) => fieldsOf(JSON.parse(JSON.stringify(crd.spec)) as object));
+  expect(fields).toContain('credentialsSecretRef'); // otherwise nothing was looked at
+  expect(fields).not.toContain('namespace');
+});

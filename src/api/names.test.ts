@@ -11,7 +11,7 @@ test('labels are the ones that clusters made by earlier operators carry', () => 
   });
 });
 
-test('the longest cluster name still makes legal Service and host names', () => {
+test('S12: the longest cluster name still makes legal Service and host names', () => {
   const cluster = 'a'.repeat(names.MAX_CLUSTER_NAME);
   expect(names.clientServiceName(cluster).length).toBeLessThanOrEqual(63);
   expect(names.memberName(cluster, 'uid', 1).length).toBeLessThanOrEqual(63);

@@ -19,7 +19,7 @@ test.each([
     'more than a termination message holds',
     JSON.stringify({ ok: false, reason: 'Internal', message: ' '.repeat(MAX_RESULT_BYTES) }),
   ],
-])('%s is no result', (_what, text) => {
+])('S13: %s is no result', (_what, text) => {
   expect(parseResult(text)).toBeUndefined();
 });
 
@@ -32,7 +32,7 @@ test('a result is read back as the agent wrote it, and a long message is truncat
   expect(parseResult(resultText(pruned))).toEqual(pruned);
 });
 
-test('control characters in the message of an agent are removed', () => {
+test('S13: control characters in the message of an agent are removed', () => {
   const result = parseResult(JSON.stringify({ ok: false, reason: 'Internal', message: 'a\u001b[2J\nb\u202ec' }));
   expect(result).toMatchObject({ message: 'a [2J b c' });
 });

@@ -155,7 +155,7 @@ describe('a credential plugin', () => {
 describe('in a Pod', () => {
   const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '6443' };
 
-  test('the token and the CA are read again every 30 s, at once after a refusal, and kept while unreadable', async () => {
+  test('S14: the token and the CA are read again every 30 s, at once after a refusal, and kept while unreadable', async () => {
     let time = 0;
     const source = identityFromPod(env, () => time, folder);
     await expect(source()).rejects.toThrow('ENOENT');

@@ -164,7 +164,7 @@ describe('a cluster that fills most of its volume', () => {
   });
 });
 
-describe('on a volume that is too small', () => {
+describe('S6: on a volume that is too small', () => {
   test('the restore fails before the download, with the space that it needs', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', kit.taken);

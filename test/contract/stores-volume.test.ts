@@ -77,7 +77,7 @@ const STRANGE = [
 ];
 const KEPT = ['a.db.uid', 'inside/.partial-x', '.uid'];
 
-describe('keys', () => {
+describe('S5: keys', () => {
   test.each([...ESCAPES, ...STRANGE, ...KEPT])('%j is refused', async (key) => {
     const before = outside();
     await refusedEverywhere(key);
@@ -111,7 +111,7 @@ describe('keys', () => {
   );
 });
 
-describe('symbolic links', () => {
+describe('S5: symbolic links', () => {
   test.each([
     ['a folder outside', '../outside', 'link/secret.db'],
     ['the root of all', '/', `link/etc/passwd`],

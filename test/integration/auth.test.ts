@@ -102,7 +102,7 @@ async function secured(tls: Tls, password: string, replicas = 1): Promise<string
   return namespace;
 }
 
-describe('the password of root', { timeout }, () => {
+describe('S7: the password of root', { timeout }, () => {
   test('comes late, is needed by every client, and is enough for scaling and replacing; no secret is readable', async () => {
     const port = await freePort();
     operator = world.startOperator(`--metrics-bind-address=127.0.0.1:${port}`);

@@ -98,7 +98,7 @@ describe.each(permutations(1, architectures))('for %s', (architecture) => {
     expect(programs).toEqual(expect.arrayContaining(['node', 'libc.so.6', 'libstdc++.so.6']));
   });
 
-  test('there is nothing else to run, and nothing that other users may change', async () => {
+  test('S15: there is nothing else to run, and nothing that other users may change', async () => {
     const runnable: string[] = [];
     for (const path of await filesIn(rootfs)) {
       const { mode } = await stat(path);

@@ -104,7 +104,7 @@ describe('the Pod options of a cluster', () => {
     expect(podOf(resources ? { resources } : {}).spec?.containers[0]?.resources).toEqual(expected);
   });
 
-  test('the restricted Pod Security Standard cannot be overridden', () => {
+  test('S9: the restricted Pod Security Standard cannot be overridden', () => {
     expect(
       podOf({ podSecurityContext: { runAsUser: 1000, fsGroupChangePolicy: 'Always' } }).spec?.securityContext,
     ).toEqual({
