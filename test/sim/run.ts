@@ -14,6 +14,7 @@ import {
   type Scene,
 } from './invariants.ts';
 import { forgetCertificates } from './model/etcd-tls.ts';
+import { writesAreGranted } from './permission-invariants.ts';
 import { unrest } from './rest.ts';
 import type { Script } from './script.ts';
 import { suspendedIsNotWritten, suspendedIsOnlyAsked } from './suspend-invariants.ts';
@@ -83,7 +84,7 @@ export class Judge implements Onlooker {
     this.#act(nameOf(write));
     const { credentials } = this.scene.world;
     if (credentials && write.resource.kind === 'Secret') credentials.calls++;
-    for (const [name, check] of Object.entries({ ...BEFORE_WRITE, suspendedIsNotWritten }))
+    for (const [name, check] of Object.entries({ ...BEFORE_WRITE, suspendedIsNotWritten, writesAreGranted }))
       this.#say(name, check(this.scene, write));
   }
   after(write: Write, result: KubeObject | undefined): void {

@@ -7,6 +7,7 @@ import { ApiError, noAnswer } from '../../../src/kube/errors.ts';
 import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
 import type { WireEvent } from '../../../src/kube/watch-protocol.ts';
 import type { ModelEtcd } from '../model/etcd.ts';
+import { isGranted } from '../permission-invariants.ts';
 import type { Ground } from './ground.ts';
 import type { LeaseModel } from './lease.ts';
 import type { ApiTrouble, EtcdTrouble, Network } from './network.ts';
@@ -63,6 +64,9 @@ const SPOILED: Readonly<Record<ApiTrouble, (name: string) => Error>> = {
   slow: (name) => noAnswer(name, 'Timeout', 'no answer'),
 };
 
+const forbidden = (verb: string, { plural }: Resource): ApiError =>
+  new ApiError(verb, 403, { reason: 'Forbidden', message: `cannot ${verb} ${plural}: no role grants it` });
+
 export interface ApiSurroundings {
   readonly ground: Ground;
   readonly lease: LeaseModel;
@@ -71,7 +75,21 @@ export interface ApiSurroundings {
   readonly onlooker: Onlooker;
 }
 
+/** Without what no role grants; writes are checked by an invariant. */
 export function apiFor(self: OperatorProcess, around: ApiSurroundings): Client {
+  const client = unlimitedApiFor(self, around);
+  return {
+    ...client,
+    get: (resource, ref, signal) =>
+      isGranted('get', resource) ? client.get(resource, ref, signal) : Promise.reject(forbidden('get', resource)),
+    pages: (resource, selection) => {
+      if (!isGranted('list', resource)) throw forbidden('list', resource);
+      return client.pages(resource, selection);
+    },
+  };
+}
+
+function unlimitedApiFor(self: OperatorProcess, around: ApiSurroundings): Client {
   const { ground, lease, network, onlooker } = around;
   const { api } = ground;
   const exchange = <T>(name: string, signal: AbortSignal | undefined, carryOut: () => Promise<T>): Promise<T> =>
