@@ -80,16 +80,23 @@ export const snapshots: readonly Row[] = [
   ['encrypted with no key', { clusterRef, destination: s3(), ...unsealed }, 'encryption.keySecretRef.name is empty'],
 ];
 
-const amounts = { cpu: '500m', memory: '2Gi' };
+const amounts = { requests: { cpu: 1, memory: '1Gi' }, limits: { cpu: 2, memory: '4Gi' } };
 const restore = (fields: object) => ({ bootstrap: { restore: { source: gcs(), ...fields } } });
 export const sources: readonly Row[] = [
   ...located((source) => restore({ source })),
   ['no object of Google', restore({ source: gcs({ key: '' }) }), 'bootstrap.restore.source.gcs.key is empty'],
   ['no object of Azure', restore({ source: azure({ key: '' }) }), 'bootstrap.restore.source.azure.key is empty'],
   ['without raising revisions', restore({ bumpRevision: 0 })],
+  ['one with a checksum', restore({ source: { ...gcs(), checksum: `sha256:${'0'.repeat(64)}` } })],
+  ['one with half a checksum', restore({ source: { ...gcs(), checksum: 'sha256:abc' } }), 'source.checksum'],
+  ['with a new root password', restore({ resetRootPassword: true })],
+  ['with more memory', restore({ resources: amounts })],
+  [
+    'with memory that is no quantity',
+    restore({ resources: { limits: { memory: 'much' } } }),
+    'resources.limits.memory',
+  ],
   ['an encrypted one', restore({ encryption: { keySecretRef: ref('key') } })],
-  ['exactly this one', restore({ source: { ...gcs(), checksum: `sha256:${'0a'.repeat(32)}` } })],
-  ['with more CPU and memory', restore({ resources: { requests: amounts, limits: amounts } })],
   ['one with no key', restore(unsealed), 'encryption.keySecretRef.name is empty'],
 ];
 
@@ -121,7 +128,7 @@ export const schedules: readonly Row[] = [
       encryption: { keySecretRef: ref('key') },
       retention: { keepLast: 3, maxAge: '720h', hourly: 24, daily: 7, weekly: 4, monthly: 12, yearly: 2 },
       recoveryPoint: '25h',
-      drill: { every: 7, storageSize: '2Gi' },
+      drill: { every: 7, storageSize: '2Gi', resources: amounts },
     }),
   ],
   ...located((destination) => schedule({ destination })),
