@@ -27,7 +27,6 @@ const known = (name: string, store: (fields: object) => object): readonly Row[] 
 const locations: readonly Row[] = [
   ['a bucket with the identity of the cloud', s3()],
   ['a bucket with its own CA', s3({ caSecretRef: ref('ca') })],
-  ['a bucket with a CA without a name', s3({ caSecretRef: {} }), 's3.caSecretRef.name is empty'],
   ...(
     [
       ['s3', s3],
@@ -35,6 +34,7 @@ const locations: readonly Row[] = [
       ['azure', azure],
     ] as const
   ).flatMap(([name, store]): readonly Row[] => [
+    [`${name}: with a CA without a name`, store({ caSecretRef: {} }), `${name}.caSecretRef.name is empty`],
     [`${name}: with no CA but its own`, store({ caSecretRef: ref('ca'), caMode: 'Replace' })],
     [`${name}: with no CA at all`, store({ caMode: 'Replace' }), `${name}.caMode Replace needs ${name}.caSecretRef`],
   ]),
