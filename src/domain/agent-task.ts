@@ -165,11 +165,19 @@ export interface PruneTask {
   readonly now: number;
 }
 
+/** Reads whether the store has the snapshot of this uid. The result is that of a snapshot task. */
+export interface LookupTask extends Pick<RestoreTask, 'key' | 'encrypted'> {
+  readonly task: 'lookup';
+  /** Of the EtcdSnapshot. */
+  readonly uid: string;
+  readonly at: Place;
+}
+
 export interface InstallTask {
   readonly task: 'install-tools';
 }
 
-export type Task = SnapshotTask | RestoreTask | DrillTask | PruneTask | InstallTask;
+export type Task = SnapshotTask | LookupTask | RestoreTask | DrillTask | PruneTask | InstallTask;
 export type TaskName = Task['task'];
 
 const caOnly = ({ caMode }: { readonly caMode?: string }) => (caMode === 'Replace' ? { caOnly: true } : {});

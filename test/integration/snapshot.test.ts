@@ -115,6 +115,7 @@ const failedJobOf = (namespace: string, snapshot: string): Promise<Job> =>
 const storedFile = (key: string): Buffer => readFileSync(join(s3.folder, BUCKET, key));
 const sha256 = (bytes: Buffer): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 const never = new Promise<Ended>(() => {});
+const isLookup = (pod: Pod) => pod.spec?.containers[0]?.args?.[0] === 'lookup';
 const isOf = (snapshot: string) => (pod: Pod) => pod.metadata.name?.startsWith(`${snapshot}-snapshot-`) === true;
 
 describe('a snapshot', { timeout }, () => {
@@ -320,9 +321,9 @@ describe('what cannot become a snapshot', { timeout }, () => {
     }
   });
 
-  test('is lost when a user deletes its Job, and is not started again', async () => {
+  test('is lost when a user deletes its Job before it is stored, and is not taken again', async () => {
     const namespace = await running();
-    agents.instead((pod) => (isOf('one')(pod) ? never : undefined));
+    agents.instead((pod) => (isOf('one')(pod) && !isLookup(pod) ? never : undefined));
     await take(namespace, 'one');
     await becomes(namespace, 'one', 'Started', 'JobRunning');
     const job = await jobOf(namespace, 'one');
@@ -331,7 +332,30 @@ describe('what cannot become a snapshot', { timeout }, () => {
       body: { preconditions: { uid: job?.metadata.uid }, propagationPolicy: 'Background' },
     });
     await becomes(namespace, 'one', 'Failed', 'SnapshotJobLost');
-    expect(await jobOf(namespace, 'one')).toBeUndefined();
+  });
+
+  test('is found in the store when its Job was deleted before the operator received its result', async () => {
+    const namespace = await running();
+    await take(namespace, 'one');
+    const { status } = await becomes(namespace, 'one', 'Complete', 'SnapshotStored');
+    await world.admin.transport.json(`/apis/batch/v1/namespaces/${namespace}/jobs/one-snapshot`, {
+      method: 'DELETE',
+      body: { propagationPolicy: 'Background' },
+    });
+    await eventually('the Job to be deleted', async () => ((await jobOf(namespace, 'one')) ? undefined : true));
+    // The status as it was while the Job ran.
+    await world.admin.transport.json(
+      `/apis/etcd-operator.cozystack.io/v1alpha2/namespaces/${namespace}/etcdsnapshots/one/status`,
+      {
+        method: 'PATCH',
+        body: { status: { phase: 'Started', artifact: null, completionTime: null } },
+        contentType: 'application/merge-patch+json',
+      },
+    );
+    const found = await becomes(namespace, 'one', 'Complete', 'SnapshotStored');
+    expect(found.status?.artifact).toEqual(status?.artifact);
+    const { spec } = (await jobOf(namespace, 'one')) ?? {};
+    expect(spec?.template.spec?.containers[0]?.args).toEqual(['lookup']);
   });
 });
 

@@ -233,7 +233,7 @@ async function* manifestBody(manifest: Manifest, key: string, sealing?: SealKey)
   yield content;
 }
 
-const resultOf = (uri: string, manifest: Manifest): SnapshotResult => ({
+export const resultOf = (uri: string, manifest: Manifest): SnapshotResult => ({
   ok: true,
   task: 'snapshot',
   artifact: {

@@ -8,6 +8,7 @@ type Loaders = { readonly [Name in TaskName]: () => Promise<Run<Extract<Task, { 
 
 const LOADERS: Loaders = {
   snapshot: async () => (await import('./snapshot.ts')).snapshot,
+  lookup: async () => (await import('./lookup.ts')).lookup,
   restore: async () => (await import('./restore.ts')).restore,
   drill: async () => (await import('./drill.ts')).drill,
   'install-tools': async () => (await import('./install-tools.ts')).install,

@@ -194,8 +194,13 @@ describe('a snapshot that has not started', () => {
       ['start', 'Failed', 'JobRefused'],
     ],
     [
-      'was started, and its Job is deleted: it is not started again',
+      'was started, and its Job is deleted: it is not taken again, but looked up in the store',
       { object: aSnapshot({ status: STARTED }) },
+      ['jobLost', 'Started +Job', 'JobCreated'],
+    ],
+    [
+      'was started, its Job is deleted, and the API server has long refused the one that looks it up',
+      { object: aSnapshot({ status: STARTED, ageMs: 15 * MINUTE }), refusal: 'exceeded quota' },
       ['jobLost', 'Failed', 'SnapshotJobLost'],
     ],
     [

@@ -16,7 +16,7 @@ export const RULES: readonly NamedRule<Observed, SnapshotDecision>[] = [
   { name: 'resultMissing', rule: resultMissing },
   { name: 'jobRuns', rule: jobRuns }, // before the rules about the cluster: it may be deleted while the agent still uploads
   { name: 'nameTaken', rule: nameTaken }, // before a Job of that name is created
-  { name: 'jobLost', rule: jobLost }, // before any rule that would create it again
+  { name: 'jobLost', rule: jobLost }, // before any rule that would take it again
   { name: 'noImage', rule: noImage },
   { name: 'noCluster', rule: noCluster },
   { name: 'clusterBeingDeleted', rule: clusterBeingDeleted },

@@ -6,6 +6,7 @@ import { troubleOf } from '../../../domain/pod.ts';
 import type { Job, Pod } from '../../../gen/kube.ts';
 import { artifactOf } from '../artifact.ts';
 import { AGENT } from '../build.ts';
+import { isLookup } from '../lookup.ts';
 import type { Observed } from '../observed.ts';
 import { failed, running, type SnapshotDecision } from '../status.ts';
 
@@ -43,7 +44,13 @@ export const jobFailed = (o: Observed): SnapshotDecision | undefined => {
   if (!condition) return undefined;
   const last = o.pods.at(-1);
   const result = last && resultIn(last);
-  if (result && !result.ok) return failed(result.reason, result.message);
+  if (result && !result.ok)
+    return isLookup(o.job.object) && result.reason === 'ObjectNotFound'
+      ? failed(
+          'SnapshotJobLost',
+          `its Job was deleted before it had stored the snapshot: ${result.message}. Create another EtcdSnapshot`,
+        )
+      : failed(result.reason, result.message);
   const job = `Job ${identity(o.job.object).name}`;
   const left = settlesIn(o, o.job.object);
   if (left > 0 && isStopping(o.job.object))

@@ -1,6 +1,7 @@
 /** Rules that a snapshot is taken at most once. */
 import { snapshotJobName } from '../../../api/names.ts';
 import { identity, isBeingDeleted } from '../../../domain/ownership.ts';
+import { lookupJob } from '../lookup.ts';
 import { isOver, type Observed } from '../observed.ts';
 import { failed, pending, type SnapshotDecision } from '../status.ts';
 import { remainingMs } from '../waiting.ts';
@@ -22,11 +23,17 @@ export const nameTaken = (o: Observed): SnapshotDecision | undefined => {
   return failed('NameConflict', `${held}: nothing was started; delete that Job, or give the EtcdSnapshot another name`);
 };
 
-/** Whether the lost Job has stored the snapshot is unknown, and the user did not ask for a second one. */
-export const jobLost = (o: Observed): SnapshotDecision | undefined =>
-  o.object.status?.phase !== 'Started'
-    ? undefined
-    : failed(
-        'SnapshotJobLost',
-        `Job ${snapshotJobName(identity(o.object).name)} was deleted before the operator received its result. Check the destination, or create another EtcdSnapshot`,
-      );
+/**
+ * The store knows whether the lost Job has stored the snapshot: ten minutes without an operator are enough to lose the
+ * Job of a good one. Nothing is taken a second time, which the user did not ask for.
+ */
+export const jobLost = (o: Observed): SnapshotDecision | undefined => {
+  if (o.object.status?.phase !== 'Started') return undefined;
+  const lost = `Job ${snapshotJobName(identity(o.object).name)} was deleted before the operator received its result`;
+  const blocked = o.refusal !== undefined && remainingMs(o) <= 0;
+  if (!o.cluster || o.operatorImage === '' || blocked)
+    return failed('SnapshotJobLost', `${lost}. Check the destination, or create another EtcdSnapshot`);
+  const message = `${lost}: a Job of the same name looks the snapshot up in the store`;
+  const object = lookupJob(o.object, o.cluster, o.operatorImage);
+  return { message, becomes: { phase: 'Started', reason: 'JobCreated' }, steps: [{ do: 'create', object }] };
+};
