@@ -197,6 +197,14 @@ describe('for any history and any policy', () => {
     });
   });
 
+  test('snapshots that are not known to be good change nothing for those that are', () => {
+    holds((history, policy) => {
+      const good = history.filter((entry) => entry.good);
+      const removed = retain(history, policy, NOW).remove.filter((entry) => entry.good);
+      expect(names(removed)).toEqual(names(retain(good, policy, NOW).remove));
+    });
+  });
+
   // A second implementation, one entry at a time: an entry is removed only if every rule is satisfied by enough others.
   const periods: readonly [keyof RetentionPolicy, (time: number) => string][] = [
     ['hourly', (time) => new Date(time).toISOString().slice(0, 13)],

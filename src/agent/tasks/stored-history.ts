@@ -102,7 +102,7 @@ function timeOf(task: PruneTask, { takenAt, snapshot }: Manifest): number {
  * Why a manifest may be forged. Who may only write to the bucket could otherwise push real snapshots out of the
  * retention with pairs of an object and a manifest, and have the agent, which may delete, delete them.
  */
-function doubtAbout(
+export function doubtAbout(
   { task, keys }: Pick<Reading, 'task' | 'keys'>,
   { snapshot, object, authentic }: ReadManifest,
 ): string | undefined {
