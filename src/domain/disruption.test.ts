@@ -224,10 +224,10 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
     undefined,
   ],
   [
-    'a member that has just started may be part of a quorum that the kubelet has not probed yet',
-    cluster([voter('a'), voter('b', { podReady: false, runningForMs: 1_000 }), down('c')]),
+    'a member that has just started, or whose node was cut off, may be part of a quorum that the kubelet has not probed yet',
+    cluster([voter('a'), voter('b', { podReady: false, unreadyForMs: 1_000 }), down('c')]),
     ['restartExpired'],
-    'JustStarted',
+    'ReadinessUnknown',
   ],
   [
     'a member whose client port alone has expired restarts while all are ready, and waits for those that are not',

@@ -48,8 +48,8 @@ interface MemberFacts {
   readonly podBlockedBy?: string | undefined;
   /** Its peers refuse new connections of it: the CAs or certificates of its peer port have expired. */
   readonly peersExpired?: boolean;
-  /** How long its etcd has been running. */
-  readonly runningForMs?: number;
+  /** How long the operator has observed that its Pod is not ready, since its etcd started and its node was last unreachable. */
+  readonly unreadyForMs?: number;
   /** Why it is not replaced yet, after replacements that failed. */
   readonly backOff?: string | undefined;
   /** Why it is not replaced yet, after replacements in other clusters. */
@@ -192,9 +192,12 @@ const dataOnVolume: Requirement = (_, { name, data }) => {
  * not find back to them. While new ones are accepted, it restarts when all others are ready.
  */
 const noLongerServes: Requirement = ({ voters, joiners }, member) => {
-  const isUnprobed = member.peersExpired !== true && (member.runningForMs ?? Infinity) < READINESS_PROBED_WITHIN_MS;
+  const isUnprobed = member.peersExpired !== true && (member.unreadyForMs ?? Infinity) < READINESS_PROBED_WITHIN_MS;
   if (!member.podReady && isUnprobed)
-    return { reason: 'JustStarted', message: `${member.name} has just started, and may be part of a quorum already` };
+    return {
+      reason: 'ReadinessUnknown',
+      message: `${member.name} was not ready a moment ago, and may be part of a quorum already`,
+    };
   if (!member.podReady) return undefined;
   const started = [...voters, ...joiners.filter(({ neverStartedForMs }) => neverStartedForMs === undefined)];
   if (member.peersExpired && started.some((other) => other !== member && !other.healthy))

@@ -11,6 +11,12 @@ const ABOUT_TO_BE_DRAINED = ['ToBeDeletedByClusterAutoscaler', 'karpenter.sh/dis
 export const isCordoned = ({ spec }: Node): boolean =>
   spec?.unschedulable === true || spec?.taints?.some(({ key }) => ABOUT_TO_BE_DRAINED.includes(key)) === true;
 
+/** Its Ready condition, with the time of the last change. */
+export function readinessOf({ status }: Node): string {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  return `${ready?.status} since ${ready?.lastTransitionTime}`;
+}
+
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
 /** A user has tainted it: it is shut down and will not write any more. */

@@ -22,7 +22,7 @@ import type { ClusterCall } from './calls.ts';
 import { decide } from './decide.ts';
 import { execute } from './execute.ts';
 import { isMinor } from './members-status.ts';
-import { type ClusterPorts, observe, seedKey } from './observe.ts';
+import { type ClusterPorts, observe, readinessKey, seedKey } from './observe.ts';
 import type { Gathered } from './observed.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;
@@ -78,6 +78,9 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
       const cluster = pod.spec?.nodeName === after.metadata.name ? clusterOf(pod) : undefined;
       if (cluster !== undefined) enqueue(refKey({ namespace: pod.metadata.namespace ?? '', name: cluster }));
     }
+  });
+  ports.members.onChange((before, after) => {
+    if (before && !after) ports.observedMs(readinessKey(keyOf(before)), undefined);
   });
   const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.pdbs, ports.certificates];
   for (const store of owned)

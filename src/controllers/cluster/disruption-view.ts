@@ -7,6 +7,7 @@ import {
   type QuorumView,
 } from '../../domain/disruption.ts';
 import { podBlockedBy } from '../../domain/member-pod.ts';
+import { present } from '../../lib/present.ts';
 import { loads } from './credentials/state.ts';
 import { ownEntries } from './foreign-members.ts';
 import {
@@ -63,7 +64,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     mountBlockedBy: o.credentials.recreate.blockedBy,
     podBlockedBy: podBlockedBy(m.object, o.images, o.cluster)?.message ?? successorOf(o, m)?.refusedBy,
     peersExpired: o.credentials.expired.some((bundle) => bundle.port === 'peer' && loads(m.pod, bundle)),
-    ...(m.pod.is === 'present' && m.pod.runningSince !== undefined && { runningForMs: o.now - m.pod.runningSince }),
+    ...present({ unreadyForMs: m.unreadyForMs }),
     backOff: replacementBackOff(o, m),
     rateLimit: rateLimitedBy(o, m),
   };

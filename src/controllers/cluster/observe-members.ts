@@ -4,7 +4,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, drainingSince, volumeClaimName } from '../../api/names.ts';
 import { FETCHED_VOLUME } from '../../domain/agent-task.ts';
-import { isCordoned, isOutOfService, SELECTED_NODE } from '../../domain/node.ts';
+import { isCordoned, isOutOfService, readinessOf, SELECTED_NODE } from '../../domain/node.ts';
 import { controllerOf, identity, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
 import type { Container, Node, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
@@ -42,6 +42,7 @@ export const viewOf = (ports: Omit<MemberStores, 'members'>, cluster: EtcdCluste
     pod: podView(pod, cluster, object),
     ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating', pvcObject: pvc }),
     ...(nodeName !== undefined && (node === undefined || isOutOfService(node)) && { nodeGone: true }),
+    ...(node && { nodeReady: readinessOf(node) }),
     ...(node && isCordoned(node) && { nodeCordoned: true }),
   };
 };

@@ -30,7 +30,7 @@ import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { Client } from '../../kube/client.ts';
-import { type KubeObject, refKey } from '../../kube/object.ts';
+import { type KubeObject, keyOf, refKey } from '../../kube/object.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
 import { present } from '../../lib/present.ts';
 import { REFUSED_AGAIN_MS } from '../../runtime/failures.ts';
@@ -115,7 +115,7 @@ export async function observe(
     pdb,
     seed: seed && isMemberOf(seed, cluster) ? { is: 'ours', object: seed } : holding(seed, uid),
     seedObservedMs: ports.observedMs(seedKey(key), seedState(cluster, members)),
-    members: members.map(({ status: _status, ...m }) => m),
+    members: members.map(({ status: _status, ...m }) => ({ ...m, ...unready(ports, m) })),
     etcd,
     quarantined,
     ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
@@ -126,6 +126,16 @@ export async function observe(
     ...credentials,
   };
   return { ...gathered, successors: await observeSuccessors(ports, gathered, signal) };
+}
+
+export const readinessKey = (key: string): string => `Readiness ${key}`;
+
+/** A kubelet that was cut off reports at first what it had probed meanwhile. */
+function unready(ports: ClusterPorts, { object, pod, nodeReady }: MemberView): Pick<MemberView, 'unreadyForMs'> {
+  const isUnready = pod.is === 'present' && !pod.ready;
+  const state = isUnready ? `${pod.uid} ${pod.runningSince} ${nodeReady}` : undefined;
+  const unreadyForMs = ports.observedMs(readinessKey(keyOf(object)), state);
+  return isUnready ? { unreadyForMs } : {};
 }
 
 export const seedKey = (key: string): string => `Seed ${key}`;

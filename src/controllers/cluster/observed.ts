@@ -66,6 +66,10 @@ export interface MemberView {
   readonly pvc?: 'present' | 'terminating';
   /** Its node was deleted, or is out of service. */
   readonly nodeGone?: boolean;
+  /** Whether its node is Ready, and since when. */
+  readonly nodeReady?: string;
+  /** For how long this process has observed that its Pod is not ready, since its etcd started and its node became Ready again. */
+  readonly unreadyForMs?: number;
   /** Its node is cordoned, or about to be drained. */
   readonly nodeCordoned?: boolean;
   readonly pvcObject?: PersistentVolumeClaim;
