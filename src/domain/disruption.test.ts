@@ -230,6 +230,12 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
     'ReadinessUnknown',
   ],
   [
+    'a member that is not ready may become part of a quorum with one whose Pod was just created',
+    cluster([voter('a', { podReady: false, runningForMs: 1_000 }), voter('b', { podReady: false }), down('c')]),
+    ['restartExpired'],
+    'ReadinessUnknown',
+  ],
+  [
     'a member whose client port alone has expired restarts while all are ready, and waits for those that are not',
     cluster([voter('a'), voter('b'), voter('c', { podReady: false })]),
     ['restartExpired'],

@@ -50,6 +50,8 @@ interface MemberFacts {
   readonly peersExpired?: boolean;
   /** How long the operator has observed that its Pod is not ready, since its etcd started and its node was last unreachable. */
   readonly unreadyForMs?: number;
+  /** How long its etcd has been running; of one that has not started yet, how long its Pod exists. */
+  readonly runningForMs?: number;
   /** Why it is not replaced yet, after replacements that failed. */
   readonly backOff?: string | undefined;
   /** Why it is not replaced yet, after replacements in other clusters. */
@@ -192,14 +194,18 @@ const dataOnVolume: Requirement = (_, { name, data }) => {
  * not find back to them. While new ones are accepted, it restarts when all others are ready.
  */
 const noLongerServes: Requirement = ({ voters, joiners }, member) => {
-  const isUnprobed = member.peersExpired !== true && (member.unreadyForMs ?? Infinity) < READINESS_PROBED_WITHIN_MS;
-  if (!member.podReady && isUnprobed)
+  const started = [...voters, ...joiners.filter(({ neverStartedForMs }) => neverStartedForMs === undefined)];
+  // It may become part of a quorum with one that has just started or was cut off, before its readiness is reported.
+  const fresh = started.find(
+    ({ runningForMs = Infinity, unreadyForMs = Infinity }) =>
+      Math.min(runningForMs, unreadyForMs) < READINESS_PROBED_WITHIN_MS,
+  );
+  if (!member.podReady && member.peersExpired !== true && fresh)
     return {
       reason: 'ReadinessUnknown',
-      message: `${member.name} was not ready a moment ago, and may be part of a quorum already`,
+      message: `${fresh.name} has just started or was cut off, and may be part of a quorum already`,
     };
   if (!member.podReady) return undefined;
-  const started = [...voters, ...joiners.filter(({ neverStartedForMs }) => neverStartedForMs === undefined)];
   if (member.peersExpired && started.some((other) => other !== member && !other.healthy))
     return {
       reason: 'StillServing',

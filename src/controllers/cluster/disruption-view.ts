@@ -51,6 +51,12 @@ const successorOf = ({ successors = [] }: Observed, m: MemberView): Successor | 
 export const isPolicyRecorded = (o: Observed, m: MemberView): boolean =>
   o.cluster.spec.deletionPolicy !== 'Retain' || m.object.spec.deletionPolicy === 'Retain';
 
+/** Of one that has not started yet, how long its Pod exists. */
+const runningFor = (o: Observed, { pod }: MemberView): { readonly runningForMs?: number } => {
+  const since = pod.is === 'present' ? (pod.runningSince ?? pod.createdAt) : undefined;
+  return since === undefined ? {} : { runningForMs: o.now - since };
+};
+
 function factsOf(o: Observed, m: MemberView): Facts {
   return {
     name: nameOf(m),
@@ -65,6 +71,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     podBlockedBy: podBlockedBy(m.object, o.images, o.cluster)?.message ?? successorOf(o, m)?.refusedBy,
     peersExpired: o.credentials.expired.some((bundle) => bundle.port === 'peer' && loads(m.pod, bundle)),
     ...present({ unreadyForMs: m.unreadyForMs }),
+    ...runningFor(o, m),
     backOff: replacementBackOff(o, m),
     rateLimit: rateLimitedBy(o, m),
   };

@@ -34,6 +34,11 @@ test.each<[string, Pod | undefined, PodView]>([
   ['a Pod without a controller', { ...pod, metadata: { ...pod.metadata, ownerReferences: [] } }, { is: 'absent' }],
   ['a Pod that starts', pod, FRESH],
   ['a Pod that is ready', aPod({ ready: true }), { ...FRESH, ready: true }],
+  [
+    'a Pod that was just created',
+    { ...pod, metadata: { ...pod.metadata, creationTimestamp: '2026-01-01T12:00:00Z' } },
+    { ...FRESH, createdAt: NOW },
+  ],
   ['a Pod without a uid', { ...pod, metadata: unnamed }, (({ uid: __, ...rest }) => rest)(FRESH)],
   [
     'a Pod that is being deleted',

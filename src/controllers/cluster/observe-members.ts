@@ -69,6 +69,7 @@ export const withFreshEvidence = <View extends MemberView>(
 function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember): PodView {
   if (!pod || controllerOf(pod)?.uid !== member.metadata.uid) return { is: 'absent' };
   const { podIP, startTime, containerStatuses } = pod.status ?? {};
+  const { creationTimestamp } = pod.metadata;
   const container = containerStatuses?.find((c) => c.name === 'etcd');
   const running = container?.state?.running?.startedAt;
   const draining = drainingSince(pod.metadata.annotations);
@@ -80,6 +81,7 @@ function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember)
     ...(pod.metadata.deletionTimestamp !== undefined && { terminating: true }),
     ready: isPodReady(pod),
     ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),
+    ...(creationTimestamp !== undefined && { createdAt: Date.parse(creationTimestamp) }),
     ...(startTime !== undefined && { startedAt: Date.parse(startTime) }),
     ...(running !== undefined && { runningSince: Date.parse(running) }),
     ...((container?.restartCount ?? 0) > 0 && { restarted: true }),

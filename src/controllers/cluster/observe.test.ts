@@ -242,6 +242,30 @@ test('only PVCs of removed or replaced members that do not exist any more count 
   expect((await observed(world)).quarantined.map((c) => c.metadata.name)).toEqual(['removed', 'replaced']);
 });
 
+test('the time for which a Pod is not ready starts again when its node comes back, and is not measured while it is ready', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const states: (string | undefined)[] = [];
+  const observedMs = (key: string, state: string | undefined) =>
+    key.startsWith('Readiness') ? states.push(state) * 1_000 : 0;
+  const unreadyFor = async () => (await observed({ ...world, observedMs })).members[0]?.unreadyForMs;
+  expect([await unreadyFor(), states]).toEqual([undefined, [undefined]]);
+  const nodeReadySince = (lastTransitionTime: string) => {
+    const conditions = [{ type: 'Ready', status: 'True' as const, lastTransitionTime }];
+    putInCache(world.nodes, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'n1', resourceVersion: lastTransitionTime.replaceAll(/\D/g, '') },
+      status: { conditions },
+    });
+  };
+  putInCache(world.pods, { ...podOf(1, { ready: false, status: {} }), spec: { containers: [], nodeName: 'n1' } });
+  nodeReadySince('2026-01-01T11:00:00Z');
+  await unreadyFor();
+  nodeReadySince('2026-01-01T11:30:00Z');
+  expect([await unreadyFor(), new Set(states).size]).toEqual([3_000, 3]);
+});
+
 test('the time of a seed starts again with each run of its etcd, and is not measured after the bootstrap', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
@@ -249,7 +273,8 @@ test('the time of a seed starts again with each run of its etcd, and is not meas
   if (!cluster) throw new Error('there is one');
   putInCache(world.members, member(1, { spec: { bootstrap: true } }, cluster.metadata.uid));
   const states: (string | undefined)[] = [];
-  const observedMs = (_: string, state: string | undefined) => states.push(state) * 1_000;
+  const observedMs = (key: string, state: string | undefined) =>
+    key.startsWith('Seed') ? states.push(state) * 1_000 : 0;
   const observedFor = async () => (await observed({ ...world, observedMs })).seedObservedMs;
   await observedFor();
   const { clusterID: _, ...status } = cluster.status ?? {};

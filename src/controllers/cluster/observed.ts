@@ -32,6 +32,7 @@ export type PodView =
       readonly terminating?: boolean;
       readonly ip?: string;
       readonly ready: boolean;
+      readonly createdAt?: number;
       readonly startedAt?: number;
       /** When the current etcd process started. */
       readonly runningSince?: number;
