@@ -292,6 +292,8 @@ function degraded(s: Situation): Condition {
   if (s.lost) return yes(s.lost.reason, s.lost.message);
   if (s.taken !== '') return yes('NameConflict', s.taken);
   if (s.paused !== undefined) return no('Paused', s.paused);
+  // Also of a seed: it may have restored data that exists nowhere else.
+  if (!s.formed && s.terminating !== undefined) return yes(PVC_TERMINATING, s.terminating);
   if (!s.formed && s.suspended) return no('Suspended', s.message);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed && s.credentials.locked) return yes(s.credentials.locked.reason, s.credentials.locked.message);
