@@ -21,7 +21,7 @@ test('the operator has exactly these permissions', () => {
       "etcd-operator.cozystack.io/etcddefragpolicies/status: patch",
       "etcd-operator.cozystack.io/etcddefrags: list watch",
       "etcd-operator.cozystack.io/etcddefrags/status: patch",
-      "etcd-operator.cozystack.io/etcdmembers: create delete get list patch watch",
+      "etcd-operator.cozystack.io/etcdmembers: create delete get list manage patch watch",
       "etcd-operator.cozystack.io/etcdmembers/finalizers: update",
       "etcd-operator.cozystack.io/etcdmembers/status: patch",
       "etcd-operator.cozystack.io/etcdsnapshots: create delete get list watch",

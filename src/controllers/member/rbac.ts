@@ -4,7 +4,8 @@ import type { PolicyRule } from '../../gen/kube.ts';
 
 export const memberRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdclusters'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['list', 'patch', 'watch'] },
+  // "manage" is the verb that the chart's policy demands of who writes EtcdMembers: also of an operator in another namespace.
+  { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['list', 'manage', 'patch', 'watch'] },
   { apiGroups: [GROUP], resources: ['etcdmembers/status'], verbs: ['patch'] },
   // Required to set blockOwnerDeletion where the admission plugin OwnerReferencesPermissionEnforcement is enabled.
   { apiGroups: [GROUP], resources: ['etcdmembers/finalizers'], verbs: ['update'] },
