@@ -2,6 +2,7 @@
 import { parseQuantity } from '../lib/quantity.ts';
 import { DEFAULT_REPLICAS, type EtcdClusterSpec } from './etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from './etcd-cluster-status.ts';
+import type { EtcdMember } from './etcd-member.ts';
 import type { EtcdOptions } from './options.ts';
 import { DEFAULT_SIZE } from './storage.ts';
 import { TEMPLATE_FIELDS } from './template.ts';
@@ -84,3 +85,9 @@ export function targetOf(spec: EtcdClusterSpec, status?: EtcdClusterStatus): Tar
     }),
   };
 }
+
+/** etcd's own default, for members without a quota in their spec. */
+const ETCD_QUOTA = 2 * 1024 ** 3;
+
+/** The operator and the kubectl plugin compare the size of a database with it. */
+export const quotaOf = ({ spec }: EtcdMember): number => spec.options?.quotaBackendBytes || ETCD_QUOTA;

@@ -1,4 +1,5 @@
 /** One row per member: EtcdMembers, and members that etcd lists without one. */
+import { quotaOf } from '../../api/defaults.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import { present } from '../../lib/present.ts';
@@ -33,11 +34,6 @@ export interface MemberRow {
   /** What is wrong with it, as a sentence. */
   readonly problem?: string;
 }
-
-/** etcd's default, for members without a quota in their spec. */
-const ETCD_QUOTA = 2 * 1024 ** 3;
-
-export const quotaOf = ({ object }: MemberFacts): number => object.spec.options?.quotaBackendBytes || ETCD_QUOTA;
 
 export function memberRows(facts: ClusterFacts): readonly MemberRow[] {
   const leader = leaderOf(facts);
@@ -80,7 +76,7 @@ function rowOf(facts: ClusterFacts, member: MemberFacts, leader: string | undefi
       ...(report && {
         databaseBytes: report.databaseBytes,
         inUseBytes: report.inUseBytes,
-        quotaBytes: quotaOf(member),
+        quotaBytes: quotaOf(member.object),
         raftIndex: report.raftIndex,
         raftAppliedIndex: report.applied,
         lag: maxApplied(facts) - report.applied,

@@ -1,4 +1,5 @@
 /** The members in the status of an EtcdCluster. Figures are rounded with hysteresis: each change costs a status write. */
+import { quotaOf } from '../../api/defaults.ts';
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
 import { messagesOnly } from '../../domain/conditions.ts';
 import { quorumOf } from '../../domain/quorum.ts';
@@ -44,9 +45,6 @@ const parseMebibytes = (text: string | number | undefined): number | undefined =
   return found ? Number(found[1]) * MI : undefined;
 };
 
-/** etcd's default quota, for members without one in their spec. */
-const ETCD_QUOTA = 2 * 1024 * MI;
-
 /** A member with a ready Pod that did not respond keeps its previous role, unless another member is the leader now. */
 function roleOf(m: MemberView, before: MemberEntry | undefined, leader: string | undefined): MemberEntry['role'] {
   const { self } = m;
@@ -57,13 +55,12 @@ function roleOf(m: MemberView, before: MemberEntry | undefined, leader: string |
 }
 
 function figures(m: MemberView, self: SelfReport, before: MemberEntry | undefined): Partial<MemberEntry> {
-  const quota = m.object.spec.options?.quotaBackendBytes || ETCD_QUOTA;
   const size = coarseSize(self.databaseBytes, parseMebibytes(before?.databaseSize));
   return {
     version: self.version,
     ...(self.alarms.length > 0 && { alarms: [...self.alarms] }),
     databaseSize: mebibytes(size),
-    quotaUsedPercent: coarsePercent((100 * self.databaseBytes) / quota, before?.quotaUsedPercent),
+    quotaUsedPercent: coarsePercent((100 * self.databaseBytes) / quotaOf(m.object), before?.quotaUsedPercent),
   };
 }
 
