@@ -19,6 +19,7 @@ export interface Context {
   /** Of the flag, of the context, or `default`. */
   readonly namespace: string;
   readonly reach: Reach;
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => number;
   /** Ends with Ctrl-C. */
   readonly signal: AbortSignal;

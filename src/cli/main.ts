@@ -1,7 +1,7 @@
 /** The process around a command: arguments, terminal, signals, errors as one sentence, exit codes. */
 import { homedir } from 'node:os';
 import type { Readable } from 'node:stream';
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { type Context, UserError } from './context.ts';
 import type { GlobalFlags, Handler } from './flags.ts';
 import { program } from './program.ts';
@@ -29,6 +29,7 @@ async function contextFor(flags: GlobalFlags, io: Io): Promise<Context> {
     client,
     namespace,
     reach: forwarding(client.transport, io.signal),
+    env: io.env,
     now: () => Date.now(),
     signal: io.signal,
     paper: { colour: wantsColour(io), width: Math.max(NARROWEST, io.stdout.columns ?? IN_A_PIPE) },
@@ -52,6 +53,11 @@ async function confirm({ stdin, stderr, signal }: Io, question: string): Promise
   }
 }
 
+async function answerShell(root: Command, words: readonly string[], io: Io): Promise<number> {
+  const { answerShell: answer } = await import('./commands/completion.ts');
+  return answer(root, words, { env: io.env, home: homedir(), print: (text) => void io.stdout.write(`${text}\n`) });
+}
+
 async function messageOf(error: unknown): Promise<string> {
   if (error instanceof UserError) return error.message;
   const { explain } = await import('./gather/access-error.ts');
@@ -69,7 +75,8 @@ export async function main(args: readonly string[], io: Io, version: string): Pr
       await context.client.transport.close();
     }
   };
-  const root = program(run, version).configureOutput({
+  const print = (text: string): void => void io.stdout.write(text);
+  const root = program(run, print, version).configureOutput({
     writeOut: (text) => void io.stdout.write(text),
     writeErr: (text) => void io.stderr.write(text),
     getOutHelpWidth: () => io.stdout.columns ?? HELP_IN_A_PIPE,
@@ -78,6 +85,8 @@ export async function main(args: readonly string[], io: Io, version: string): Pr
     getErrHasColors: () => wantsColour(io),
   });
   try {
+    // Before the arguments are parsed: the words that a shell asks about are not this command's own.
+    if (args[0] === '__complete') return await answerShell(root, args.slice(1), io);
     await root.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {

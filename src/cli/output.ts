@@ -1,5 +1,6 @@
 /** Structured output for scripts. */
-import { UserError } from './context.ts';
+import { type Context, UserError } from './context.ts';
+import { type Columns, table } from './render/table.ts';
 
 export type Format = 'text' | 'wide' | 'json' | 'yaml';
 
@@ -29,4 +30,18 @@ export async function structured(format: 'json' | 'yaml', value: unknown): Promi
   if (format === 'json') return json;
   const { stringify } = await import('yaml');
   return stringify(JSON.parse(json)).trimEnd();
+}
+
+/** Rows as a table, or as JSON or YAML. `none`: the sentence for people when there are no rows. */
+export async function printRows<Row>(
+  { print, note, paper }: Pick<Context, 'print' | 'note' | 'paper'>,
+  output: string | undefined,
+  rows: readonly Row[],
+  columns: (wide: boolean) => Columns<Row>,
+  none: string,
+): Promise<void> {
+  const format = formatOf(output);
+  if (format === 'json' || format === 'yaml') print(await structured(format, rows));
+  else if (rows.length === 0) note(none);
+  else print(table(paper, columns(format === 'wide'), rows).join('\n'));
 }

@@ -1,8 +1,10 @@
 /** The commands and flags. Each command is loaded when it is called, so that `--help` loads none of them. */
 import { Command, Option } from 'commander';
-import type { StatusFlags } from './commands/status.ts';
 import type { Run } from './flags.ts';
-import { verbs } from './program-verbs.ts';
+import { backups } from './program-backups.ts';
+import { connecting } from './program-connect.ts';
+import { look } from './program-look.ts';
+import { operate } from './program-operate.ts';
 
 const EXAMPLES = `
 Examples:
@@ -12,7 +14,7 @@ Examples:
   kubectl etcd status db --check         exit code 2 when it is not healthy, for scripts
 `;
 
-export function program(run: Run, version: string): Command {
+export function program(run: Run, print: (text: string) => void, version: string): Command {
   const root = new Command('kubectl etcd')
     .description('Shows the state of etcd clusters of etcd-operator, and operates them.')
     .version(version, '--version', 'print the version')
@@ -28,29 +30,24 @@ export function program(run: Run, version: string): Command {
     )
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('(kubectl etcd --help lists the commands and flags)')
-    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false, subcommandTerm: (command) => command.name() })
     .exitOverride();
-  statusCommand(root, run);
-  verbs(root, run);
+  look(root, run);
+  operate(root, run);
+  backups(root, run);
+  connecting(root, run);
+  shell(root, print);
   return root;
 }
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
-function statusCommand(root: Command, run: Run): void {
+function shell(root: Command, print: (text: string) => void): void {
   root
-    .commandsGroup('Look:')
-    .command('status')
-    .description('the state of a cluster; without a name, a table of all clusters of the namespace')
-    .argument('[cluster]', 'the EtcdCluster')
-    .option('-A, --all-namespaces', 'the clusters of all namespaces')
-    .option('-o, --output <format>', 'json, yaml or wide')
-    .option('-w, --watch', 'draw it again every two seconds, until Ctrl-C')
-    .option('--check', 'exit with code 2 when a cluster is not healthy')
-    .action((cluster: string | undefined, _flags: object, command: Command) =>
-      run(command.optsWithGlobals(), async (context, flags) => {
-        if (flags.pod !== undefined) return (await import('./commands/members.ts')).podStatus(context, flags);
-        return (await import('./commands/status.ts')).status(context, cluster, flags as StatusFlags);
-      }),
-    );
+    .commandsGroup('Shell:')
+    .helpCommand('help [command]', 'show the help of a command')
+    .command('completion')
+    .description('the script that completes words: for kubectl etcd in any shell, or for kubectl-etcd in one')
+    .argument('<shell>', 'kubectl, bash, zsh or fish')
+    .action(async (name: string) => print((await import('./commands/completion.ts')).completionScript(name)));
 }

@@ -1,6 +1,7 @@
 /** Every generated file of the repository. `./dev gen` writes them; a test fails when one has drifted. */
 import { generateApiReference } from './api-reference.ts';
 import { generateChart } from './chart.ts';
+import { generateCliReference } from './cli-reference.ts';
 import { generateKubeTypes } from './kube-types.ts';
 import { generateEtcdStubs } from './protos.ts';
 
@@ -8,6 +9,7 @@ import { generateEtcdStubs } from './protos.ts';
 export async function generate(): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>([['src/gen/kube.ts', await generateKubeTypes()]]);
   files.set('docs/api.md', generateApiReference());
+  files.set('docs/cli.md', generateCliReference());
   for (const [name, content] of await generateEtcdStubs()) files.set(`src/gen/etcd/${name}`, content);
   for (const [path, content] of await generateChart()) files.set(path, content);
   return files;

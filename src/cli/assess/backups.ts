@@ -1,4 +1,5 @@
 /** Schedules, snapshots and the recovery point. */
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { present } from '../../lib/present.ts';
@@ -6,6 +7,7 @@ import type { ClusterFacts } from './facts.ts';
 
 export interface ScheduleRow {
   readonly name: string;
+  readonly cluster: string;
   readonly schedule: string;
   readonly suspended: boolean;
   readonly lastSuccess?: number;
@@ -22,13 +24,16 @@ export interface ScheduleRow {
 
 export interface SnapshotRow {
   readonly name: string;
+  readonly cluster: string;
   readonly phase: string;
   readonly at?: number;
   readonly bytes?: number;
   readonly revision?: number;
+  readonly uri?: string;
   readonly reason?: string;
 }
 
+/** On the screen of a cluster. */
 const MAX_SNAPSHOTS = 3;
 
 /** Milliseconds since 1970. */
@@ -46,11 +51,12 @@ export function recoveryPoint({ schedules, snapshots }: ClusterFacts): number | 
   return all.length === 0 ? undefined : Math.max(...all);
 }
 
-function scheduleRow({ metadata, spec, status }: EtcdSnapshotSchedule): ScheduleRow {
+export function scheduleRow({ metadata, spec, status }: EtcdSnapshotSchedule): ScheduleRow {
   const { lastSuccessful, lastFailed, lastDrill } = status ?? {};
   const [failedAt, drilledAt] = [time(lastFailed?.time), time(lastDrill?.time)];
   return {
     name: metadata.name ?? '',
+    cluster: spec.clusterRef.name ?? '',
     schedule: spec.schedule + (spec.timeZone === undefined ? '' : ` ${spec.timeZone}`),
     suspended: spec.suspend === true,
     ...present({
@@ -74,22 +80,25 @@ function scheduleRow({ metadata, spec, status }: EtcdSnapshotSchedule): Schedule
   };
 }
 
-export const snapshotRows = ({ snapshots }: ClusterFacts): readonly SnapshotRow[] =>
+/** The newest first. */
+export const snapshotRows = (snapshots: readonly EtcdSnapshot[]): readonly SnapshotRow[] =>
   snapshots
-    .map(({ metadata, status }): SnapshotRow => {
+    .map(({ metadata, spec, status }): SnapshotRow => {
       const ready = findCondition(status?.conditions, 'Ready');
       return {
         name: metadata.name ?? '',
+        cluster: spec.clusterRef.name ?? '',
         phase: status?.phase ?? 'Pending',
         ...present({
           at: time(status?.completionTime) ?? time(status?.startTime) ?? time(metadata.creationTimestamp),
           bytes: status?.artifact?.sizeBytes,
           revision: status?.artifact?.revision,
+          uri: status?.artifact?.uri,
           reason: ready?.status === 'True' ? undefined : ready?.reason,
         }),
       };
     })
-    .toSorted((a, b) => (b.at ?? 0) - (a.at ?? 0))
-    .slice(0, MAX_SNAPSHOTS);
+    .toSorted((a, b) => (b.at ?? 0) - (a.at ?? 0));
 
-export const scheduleRows = ({ schedules }: ClusterFacts): readonly ScheduleRow[] => schedules.map(scheduleRow);
+export const latestSnapshots = ({ snapshots }: ClusterFacts): readonly SnapshotRow[] =>
+  snapshotRows(snapshots).slice(0, MAX_SNAPSHOTS);

@@ -1,7 +1,7 @@
 /** Checks of what surrounds the members: certificates, backups, the PDB, the operator, permissions. */
 import { findCondition } from '../../domain/conditions.ts';
 import { sentenceOf } from '../../pki/findings.ts';
-import { recoveryPoint, scheduleRows } from './backups.ts';
+import { recoveryPoint, scheduleRow } from './backups.ts';
 import { type Check, found, ok } from './finding.ts';
 
 const DAY_MS = 86_400_000;
@@ -43,7 +43,7 @@ export const checkBackups: Check = ({ facts }) => {
   const point = recoveryPoint(facts);
   const make = 'create an EtcdSnapshotSchedule with retention and restore drills';
   if (point === undefined) return found('backups', 'problem', 'no snapshot of this cluster is complete', make);
-  const rows = scheduleRows(facts);
+  const rows = facts.schedules.map(scheduleRow);
   if (rows.length === 0) return found('backups', 'advice', 'snapshots are taken by hand only', make);
   const stale = findCondition(facts.cluster.status?.conditions, 'BackupFresh');
   if (stale?.status === 'False') return found('backups', 'problem', stale.message, 'see the last failed EtcdSnapshot');

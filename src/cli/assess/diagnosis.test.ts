@@ -8,7 +8,7 @@ import { diagnosisText } from '../render/diagnosis.ts';
 import { diagnose } from './diagnosis.ts';
 import type { ClusterFacts } from './facts.ts';
 import type { Level } from './finding.ts';
-import { type MemberMetrics, parseMetrics } from './metrics.ts';
+import { metricsOf as judged, type MemberMetrics, parseSample } from './metrics.ts';
 
 const MI = 1024 ** 2;
 const DAY = 86_400_000;
@@ -172,6 +172,6 @@ test('latencies are read from the histograms of etcd', () => {
     bucket('+Inf', 1_000),
     'etcd_server_leader_changes_seen_total 3',
   ].join('\n');
-  expect(parseMetrics(text)).toEqual({ walFsync: { count: 1_000, p99: 0.004 }, leaderChanges: 3 });
-  expect(parseMetrics('')).toEqual({});
+  expect(judged(parseSample(text, NOW))).toEqual({ walFsync: { count: 1_000, p99: 0.004 }, leaderChanges: 3 });
+  expect(judged(parseSample('', NOW))).toEqual({});
 });

@@ -4,6 +4,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import type { EtcdMemberEntry } from '../../domain/member-entry.ts';
 import type { Report } from '../../domain/quorum.ts';
 import type { Event, Pod, PodDisruptionBudget } from '../../gen/kube.ts';
 
@@ -28,18 +29,10 @@ export interface MemberFacts {
   readonly answer: { readonly is: 'answers'; readonly report: MemberReport } | Unanswered;
 }
 
-export interface ListedMember {
-  readonly id: string;
-  /** Empty until the member has started. */
-  readonly name: string;
-  readonly peerURLs: readonly string[];
-  readonly isLearner: boolean;
-}
-
 export type MemberList =
   | {
       readonly is: 'answers';
-      readonly members: readonly ListedMember[];
+      readonly members: readonly EtcdMemberEntry[];
       /** By a quorum; otherwise as the member that responded last knew it. */
       readonly confirmed: boolean;
     }

@@ -1,9 +1,10 @@
 /** One row per member: EtcdMembers, and members that etcd lists without one. */
 import { quotaOf } from '../../api/defaults.ts';
 import { findCondition } from '../../domain/conditions.ts';
+import type { EtcdMemberEntry } from '../../domain/member-entry.ts';
 import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import { present } from '../../lib/present.ts';
-import type { ClusterFacts, ListedMember, MemberFacts } from './facts.ts';
+import type { ClusterFacts, MemberFacts } from './facts.ts';
 import { isHealthy, leaderOf, listedMembers, maxApplied, memberOf, reportOf } from './quorum.ts';
 
 export interface MemberRow {
@@ -44,7 +45,7 @@ export function memberRows(facts: ClusterFacts): readonly MemberRow[] {
   return [...own, ...foreign];
 }
 
-const foreignRow = ({ id, name, peerURLs, isLearner }: ListedMember): MemberRow => ({
+const foreignRow = ({ id, name, peerURLs, isLearner }: EtcdMemberEntry): MemberRow => ({
   name: name || (peerURLs[0] ?? id),
   role: isLearner ? 'learner' : 'unknown',
   healthy: false,

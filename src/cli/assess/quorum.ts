@@ -1,8 +1,9 @@
 /** Who votes, leads and is healthy, by the arithmetic of `domain/quorum.ts`, which the operator uses too. */
 import { DATA_INCONSISTENT } from '../../api/etcd-member.ts';
 import { findCondition } from '../../domain/conditions.ts';
+import { type EtcdMemberEntry, isEntryOf } from '../../domain/member-entry.ts';
 import { agreedLeader, healthyReport, quorumOf, type Reporting } from '../../domain/quorum.ts';
-import type { ClusterFacts, ListedMember, MemberFacts, MemberReport } from './facts.ts';
+import type { ClusterFacts, MemberFacts, MemberReport } from './facts.ts';
 
 export interface Quorum {
   readonly voters: number;
@@ -18,19 +19,16 @@ export interface Quorum {
 export const reportOf = ({ answer }: MemberFacts): MemberReport | undefined =>
   answer.is === 'answers' ? answer.report : undefined;
 
-export const listedMembers = ({ list }: ClusterFacts): readonly ListedMember[] =>
+export const listedMembers = ({ list }: ClusterFacts): readonly EtcdMemberEntry[] =>
   list.is === 'answers' ? list.members : [];
 
-/** By the recorded id, or by the name before it is recorded. */
-export const memberOf = (facts: ClusterFacts, { id, name }: ListedMember): MemberFacts | undefined =>
-  facts.members.find(({ object: { status, metadata } }) =>
-    status?.memberID === undefined ? metadata.name === name : status.memberID === id,
-  );
+export const memberOf = (facts: ClusterFacts, entry: EtcdMemberEntry): MemberFacts | undefined =>
+  facts.members.find(({ object }) => isEntryOf(entry, object));
 
 export const maxApplied = ({ members }: ClusterFacts): number =>
   Math.max(0, ...members.map((member) => reportOf(member)?.applied ?? 0));
 
-const reporting = (facts: ClusterFacts, entry: ListedMember): Reporting => {
+const reporting = (facts: ClusterFacts, entry: EtcdMemberEntry): Reporting => {
   const member = memberOf(facts, entry);
   const ready = findCondition(member?.object.status?.conditions, 'Ready');
   return {
@@ -45,7 +43,7 @@ const votersOf = (facts: ClusterFacts): readonly Reporting[] =>
     .filter(({ isLearner }) => !isLearner)
     .map((entry) => reporting(facts, entry));
 
-export function isHealthy(facts: ClusterFacts, entry: ListedMember): boolean {
+export function isHealthy(facts: ClusterFacts, entry: EtcdMemberEntry): boolean {
   return healthyReport(votersOf(facts), reporting(facts, entry), maxApplied(facts)) !== undefined;
 }
 

@@ -6,7 +6,7 @@ import { findCondition } from '../../domain/conditions.ts';
 import type { Event } from '../../gen/kube.ts';
 import { present } from '../../lib/present.ts';
 import { sentenceOf } from '../../pki/findings.ts';
-import { recoveryPoint, type ScheduleRow, type SnapshotRow, scheduleRows, snapshotRows, time } from './backups.ts';
+import { latestSnapshots, recoveryPoint, type ScheduleRow, type SnapshotRow, scheduleRow, time } from './backups.ts';
 import type { ClusterFacts, Unread } from './facts.ts';
 import { type Judgement, judge } from './health.ts';
 import { type MemberRow, memberRows } from './members.ts';
@@ -92,8 +92,8 @@ export function reportOn(facts: ClusterFacts): ClusterReport {
       conditions: status?.conditions ?? [],
     },
     certificates: certificateRows(facts.certificates),
-    schedules: scheduleRows(facts),
-    snapshots: snapshotRows(facts),
+    schedules: facts.schedules.map(scheduleRow),
+    snapshots: latestSnapshots(facts),
     ...(allowed && {
       pdb: {
         name: pdb.metadata.name ?? '',
@@ -102,7 +102,7 @@ export function reportOn(facts: ClusterFacts): ClusterReport {
         desiredHealthy: allowed.desiredHealthy ?? 0,
       },
     }),
-    events: eventRows(facts.events),
+    events: eventRows(facts.events).slice(0, MAX_EVENTS),
     unread: facts.unread,
   };
 }
@@ -112,7 +112,7 @@ const isBehind = ({ cluster: { metadata, status } }: ClusterFacts): boolean => {
   return observed !== undefined && metadata.generation !== undefined && observed < metadata.generation;
 };
 
-const certificateRows = (view: CertificatesView | undefined): readonly CertificateRow[] =>
+export const certificateRows = (view: CertificatesView | undefined): readonly CertificateRow[] =>
   (view?.certificates ?? []).map(({ need, notAfter, renewAt, findings }) => ({
     role: need.role,
     secret: need.secret,
@@ -120,7 +120,8 @@ const certificateRows = (view: CertificatesView | undefined): readonly Certifica
     problems: findings.map(sentenceOf),
   }));
 
-const eventRows = (events: readonly Event[]): readonly EventRow[] =>
+/** The newest first. */
+export const eventRows = (events: readonly Event[]): readonly EventRow[] =>
   events
     .map((event): EventRow => {
       const { series, regarding, metadata } = event;
@@ -134,5 +135,4 @@ const eventRows = (events: readonly Event[]): readonly EventRow[] =>
         count: series?.count ?? event.deprecatedCount ?? 1,
       };
     })
-    .toSorted((a, b) => b.at - a.at)
-    .slice(0, MAX_EVENTS);
+    .toSorted((a, b) => b.at - a.at);

@@ -4,6 +4,7 @@ import type { MemberEntry, Membership } from '../../etcd/members.ts';
 import { type Context, UserError } from '../context.ts';
 import { expected, type Reached } from '../gather/session.ts';
 import { onTarget, type Target, type TargetFlags } from '../gather/target.ts';
+import { printRows } from '../output.ts';
 import { type Columns, table } from '../render/table.ts';
 import { bytes, percent } from '../render/units.ts';
 
@@ -23,18 +24,22 @@ export async function listMembers({ session }: Target): Promise<{ readonly from:
   throw failed instanceof Error ? failed : new UserError('no member can be asked');
 }
 
-const COLUMNS: Columns<MemberEntry> = [
-  { head: 'ID', cell: ({ id }) => hexId(id) },
+const COLUMNS: Columns<Omit<MemberEntry, 'id'> & { readonly id: string }> = [
+  { head: 'ID', cell: ({ id }) => id },
   { head: 'HOSTNAME', cell: ({ name }) => name },
   { head: 'PEER URLS', cell: ({ peerURLs }) => peerURLs.join(',') },
   { head: 'CLIENT URLS', cell: ({ clientURLs }) => clientURLs.join(',') },
   { head: 'LEARNER', cell: ({ isLearner }) => String(isLearner) },
 ];
 
-export const members = (context: Context, cluster: string | undefined, flags: TargetFlags): Promise<number> =>
+type MembersFlags = TargetFlags & { readonly output?: string };
+
+export const members = (context: Context, cluster: string | undefined, flags: MembersFlags): Promise<number> =>
   onTarget(context, cluster, flags, async (target) => {
     const found = await listMembers(target);
-    context.print(table(context.paper, COLUMNS, found.members).join('\n'));
+    // Hexadecimal: a script compares ids with those of etcdctl and of EtcdMembers.
+    const rows = found.members.map(({ id, ...member }) => ({ id: hexId(id), ...member }));
+    await printRows(context, flags.output, rows, () => COLUMNS, 'etcd lists no member');
     return 0;
   });
 

@@ -2,24 +2,25 @@
 import { get } from 'node:http';
 import { METRICS_PORT } from '../../api/names.ts';
 import type { MemberFacts } from '../assess/facts.ts';
-import { type MemberMetrics, parseMetrics } from '../assess/metrics.ts';
+import { type MemberMetrics, metricsOf, parseSample, type Sample } from '../assess/metrics.ts';
 import type { Context } from '../context.ts';
 
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 8 * 1024 * 1024;
 
+type Ports = Pick<Context, 'reach' | 'now'>;
+type Asked = readonly Pick<MemberFacts, 'object' | 'pod'>[];
+
 /** A member whose metrics cannot be read is left out. */
-export async function gatherMetrics(
-  { reach }: Pick<Context, 'reach'>,
-  members: readonly Pick<MemberFacts, 'object' | 'pod'>[],
-): Promise<ReadonlyMap<string, MemberMetrics>> {
+export async function gatherSamples({ reach, now }: Ports, members: Asked): Promise<ReadonlyMap<string, Sample>> {
   const read = await Promise.all(
     members.map(async ({ object, pod }) => {
       const { namespace = '', name = '' } = object.metadata;
       if (pod?.status?.podIP === undefined) return [];
       const way = await reach({ namespace, name }, METRICS_PORT);
       try {
-        return [[name, parseMetrics(await page(`http://${way.address}/metrics`))] as const];
+        const text = await page(`http://${way.address}/metrics`);
+        return [[name, parseSample(text, now())] as const];
       } catch {
         return [];
       } finally {
@@ -28,6 +29,11 @@ export async function gatherMetrics(
     }),
   );
   return new Map(read.flat());
+}
+
+export async function gatherMetrics(ports: Ports, members: Asked): Promise<ReadonlyMap<string, MemberMetrics>> {
+  const samples = await gatherSamples(ports, members);
+  return new Map([...samples].map(([name, sample]) => [name, metricsOf(sample)]));
 }
 
 const page = (url: string): Promise<string> =>

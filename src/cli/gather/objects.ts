@@ -86,7 +86,6 @@ export async function readSurroundings(
       return instead;
     }
   };
-  const about = [name, ...found.map(({ object }) => object.metadata.name ?? '')];
   const used = [...new Set(found.flatMap(({ pod }) => pod?.spec?.nodeName ?? []))];
   const [allSchedules, allSnapshots, pdb, allEvents, usedNodes] = await Promise.all([
     optional('schedules', listAll(client, schedules, { namespace }), []),
@@ -96,7 +95,7 @@ export async function readSurroundings(
       client.get(podDisruptionBudgets, { namespace, name: pdbName(name) }),
       undefined,
     ),
-    optional('Events', eventsAbout(client, namespace, about), []),
+    optional('Events', clusterEvents(client, cluster, found), []),
     optional('zones', Promise.all(used.map((node) => client.get(nodes, { namespace: '', name: node }))), []),
   ]);
   return {
@@ -115,9 +114,14 @@ const zoneOf = (node: Node | undefined): readonly (readonly [string, string])[] 
 };
 
 /** One request per name: a namespace may have thousands of Events of others. A Pod has the name of its EtcdMember. */
-async function eventsAbout(client: Reader, namespace: string, names: readonly string[]): Promise<readonly Event[]> {
+export async function clusterEvents(
+  client: Reader,
+  { metadata: { namespace = '', name = '' } }: EtcdCluster,
+  found: readonly Member[],
+): Promise<readonly Event[]> {
+  const about = [name, ...found.map(({ object }) => object.metadata.name ?? '')];
   const lists = await Promise.all(
-    names.map((name) => listAll(client, events, { namespace, fields: `regarding.name=${name}` })),
+    about.map((each) => listAll(client, events, { namespace, fields: `regarding.name=${each}` })),
   );
   return lists.flat();
 }

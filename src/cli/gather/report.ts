@@ -19,12 +19,12 @@ import { structured } from '../output.ts';
 import { clusterScreen } from '../render/cluster.ts';
 import { diagnosisText } from '../render/diagnosis.ts';
 import { explain } from './access-error.ts';
+import { OPERATOR } from './logs.ts';
 import { gatherMetrics } from './metrics.ts';
 
 const LOG_LINES = 5_000;
 const LOG_MS = 30_000;
 const PAPER = { colour: false, width: 120 };
-const OPERATOR = 'app.kubernetes.io/name=etcd-operator';
 
 type Write = (name: string, read: () => Promise<string>) => Promise<void>;
 

@@ -91,6 +91,9 @@ export function clusterSession(
   });
 }
 
+/** The first account that would be tried; none without auth. */
+export const accountOf = ({ credentials: { access } }: Session): Account | undefined => access.passwords?.()[0];
+
 /** The port-forward knows better than etcd's client why there is no connection. */
 export const causeOf = ({ way }: Reached, message: string): string => {
   const error = way.error();

@@ -1,9 +1,9 @@
 /** The parts of the screen about certificates, backups and Events. */
-import type { ScheduleRow, SnapshotRow } from '../assess/backups.ts';
 import type { CertificateRow, ClusterReport, EventRow } from '../assess/report.ts';
+import { scheduleColumns, snapshotColumns } from './backups.ts';
 import { cut, noted, type Paper, paint } from './style.ts';
 import { type Columns, table } from './table.ts';
-import { ago, bytes, duration, plural, when } from './units.ts';
+import { ago, plural, when } from './units.ts';
 
 interface Options {
   readonly now: number;
@@ -16,7 +16,14 @@ const SOON_MS = 7 * DAY_MS;
 
 const day = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
-export function certificateLines(paper: Paper, { certificates }: ClusterReport, { now }: Options): readonly string[] {
+export const certificateLines = (paper: Paper, { certificates }: ClusterReport, { now }: Options): readonly string[] =>
+  certificateTable(paper, certificates, now);
+
+export function certificateTable(
+  paper: Paper,
+  certificates: readonly CertificateRow[],
+  now: number,
+): readonly string[] {
   if (certificates.length === 0) return [];
   const columns: Columns<CertificateRow> = [
     { head: 'CERTIFICATE', cell: ({ role }) => role },
@@ -48,50 +55,12 @@ export function backupLines(paper: Paper, report: ClusterReport, { now }: Option
     : recoveryPoint === undefined
       ? paint(paper, 'warn', 'no snapshot of this cluster is complete: all data is lost if the volumes are')
       : `recovery point ${ago(recoveryPoint, now)}: later writes are in no snapshot`;
-  const scheduleColumns: Columns<ScheduleRow> = [
-    { head: 'SCHEDULE', cell: ({ name }) => name },
-    { head: 'CRON', cell: ({ schedule }) => schedule },
-    { head: 'LAST STORED', cell: ({ lastSuccess }) => (lastSuccess === undefined ? 'never' : ago(lastSuccess, now)) },
-    {
-      head: 'NEXT',
-      cell: ({ next, suspended }) => (suspended ? 'suspended' : next === undefined ? '' : when(next, now)),
-    },
-    {
-      head: 'LAST FAILURE',
-      cell: ({ lastFailure: f }) => (f ? { text: `${f.reason}, ${ago(f.at, now)}`, tone: 'warn' } : ''),
-    },
-    { head: 'RESTORE DRILL', cell: ({ drill }) => drillCell(drill, now) },
-  ];
-  const snapshotColumns: Columns<SnapshotRow> = [
-    { head: 'SNAPSHOT', cell: ({ name }) => name },
-    {
-      head: 'PHASE',
-      cell: ({ phase }) => ({
-        text: phase,
-        tone: phase === 'Failed' ? 'bad' : phase === 'Complete' ? undefined : 'warn',
-      }),
-    },
-    { head: 'REASON', cell: ({ reason }) => reason ?? '' },
-    { head: 'AGE', cell: ({ at }) => (at === undefined ? '' : duration(now - at)) },
-    { head: 'SIZE', cell: ({ bytes: size }) => (size === undefined ? '' : bytes(size)), right: true },
-    { head: 'REVISION', cell: ({ revision }) => (revision === undefined ? '' : String(revision)), right: true },
-  ];
   return [
     `${paint(paper, 'bold', 'Backups')}: ${point}`,
-    ...table(paper, scheduleColumns, schedules, INDENT),
-    ...table(paper, snapshotColumns, snapshots, INDENT),
+    ...table(paper, scheduleColumns(now), schedules, INDENT),
+    ...table(paper, snapshotColumns(now), snapshots, INDENT),
   ];
 }
-
-const drillCell = (drill: ScheduleRow['drill'], now: number) =>
-  drill === undefined
-    ? ''
-    : {
-        text: drill.succeeded
-          ? `restored, ${ago(drill.at, now)}`
-          : `${drill.reason ?? 'failed'}, ${ago(drill.at, now)}`,
-        tone: drill.succeeded ? undefined : ('bad' as const),
-      };
 
 export function eventLines(paper: Paper, { events }: ClusterReport, { now }: Options): readonly string[] {
   if (events.length === 0) return [];

@@ -10,7 +10,7 @@ import { clientServiceName, type EtcdPortName, headlessServiceName, memberName, 
 import type { ImagePolicy } from '../../api/security.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
-import { addedPeerURL } from '../../domain/member-address.ts';
+import { type EtcdMemberEntry, isEntryOf } from '../../domain/member-entry.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import type { Report } from '../../domain/quorum.ts';
 import { type ReadHolding, unreadObject } from '../../domain/unread.ts';
@@ -21,6 +21,8 @@ import type { CredentialsLatch, GatheredCredentials } from './credentials/observ
 import type { CredentialsState } from './credentials/state.ts';
 import type { ReplacementRate } from './replacement-rate.ts';
 import type { RestoreView } from './restore.ts';
+
+export { type EtcdMemberEntry, isEntryOf } from '../../domain/member-entry.ts';
 
 /** The fields of a member's Pod that the cluster controller reads. */
 export type PodView =
@@ -78,14 +80,6 @@ export interface MemberView {
   readonly self?: SelfReport | undefined;
   /** The member id that responds at its address when it is not the recorded one: another member of this cluster, or this one after it was removed and added again. */
   readonly answersAs?: string;
-}
-
-export interface EtcdMemberEntry {
-  readonly id: string;
-  /** Empty until the member has started. */
-  readonly name: string;
-  readonly peerURLs: readonly string[];
-  readonly isLearner: boolean;
 }
 
 /** What etcd reported in this reconcile. */
@@ -261,12 +255,6 @@ export const brokenMembers = (o: ClusterFacts): number => o.members.filter((m) =
 export const entriesOf = (o: ClusterFacts): readonly EtcdMemberEntry[] | undefined =>
   o.etcd.is === 'answers' && o.etcd.clusterID === o.cluster.status?.clusterID ? o.etcd.members : undefined;
 
-/** Whether an entry of etcd's member list is this member. A member that never started has no name in the list. */
-export const isEntryOf = (entry: EtcdMemberEntry, member: EtcdMember): boolean => {
-  const id = member.status?.memberID;
-  if (id !== undefined) return entry.id === id;
-  return entry.name === member.metadata.name || entry.peerURLs.includes(addedPeerURL(member));
-};
 export const entryOf = (o: ClusterFacts, m: MemberView): EtcdMemberEntry | undefined =>
   entriesOf(o)?.find((entry) => isEntryOf(entry, m.object));
 export const memberOf = (o: ClusterFacts, entry: EtcdMemberEntry): MemberView | undefined =>

@@ -3,7 +3,8 @@ import { aCluster } from '../../../test/support/builders/builders.ts';
 import { ARTIFACT, aRun, aSchedule, pruneTaskOf, STORED } from '../../../test/support/builders/schedules.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, EtcdSnapshotScheduleSpec } from '../../api/etcd-snapshot-schedule.ts';
-import { drillJob, jobNames, policyOf, pruneJob, scheduledSnapshot } from './build.ts';
+import { scheduledSnapshot } from '../../domain/scheduled-snapshot.ts';
+import { drillJob, jobNames, policyOf, pruneJob } from './build.ts';
 
 const cluster = aCluster({
   spec: { tolerations: [{ key: 'etcd', operator: 'Exists' }], imagePullSecrets: [{ name: 'pull' }] },

@@ -5,16 +5,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, Retention } from '../../api/etcd-snapshot-schedule.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
-import {
-  ABOUT_ANNOTATION,
-  API_VERSION,
-  agentLabels,
-  drillJobName,
-  etcdSnapshotSchedules,
-  pruneJobName,
-  SCHEDULE_LABEL,
-  scheduledSnapshotName,
-} from '../../api/names.ts';
+import { ABOUT_ANNOTATION, agentLabels, drillJobName, etcdSnapshotSchedules, pruneJobName } from '../../api/names.ts';
 import { etcdImageOf, type ImagePolicy } from '../../api/security.ts';
 import {
   agentBesideEtcd,
@@ -37,6 +28,7 @@ import {
 } from '../../domain/agent-task.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
 import { bytesInOneFolder } from '../../domain/restore-space.ts';
+import { scheduleLabels } from '../../domain/scheduled-snapshot.ts';
 import { DRILL_DEADLINE_SECONDS, PRUNE_DEADLINE_SECONDS, SCHEDULE_JOB_KEPT_SECONDS } from '../../domain/timing.ts';
 import type { Job, PodSpec, ResourceRequirements } from '../../gen/kube.ts';
 import { hash32 } from '../../lib/hash.ts';
@@ -73,23 +65,6 @@ const belongingTo = (schedule: EtcdSnapshotSchedule): Pick<ObjectMeta, 'namespac
   ownerReferences: ownedBy(etcdSnapshotSchedules, schedule),
 });
 
-const labelsOf = (schedule: EtcdSnapshotSchedule) => ({ [SCHEDULE_LABEL]: identity(schedule).name });
-
-/** The EtcdSnapshot is only a record: the stored data is kept when it is deleted, with or without the schedule. */
-export function scheduledSnapshot(schedule: EtcdSnapshotSchedule, slot: number): EtcdSnapshot {
-  const { clusterRef, destination, layout, compression, encryption } = schedule.spec;
-  return {
-    apiVersion: API_VERSION,
-    kind: 'EtcdSnapshot',
-    metadata: {
-      name: scheduledSnapshotName(identity(schedule).name, slot),
-      labels: labelsOf(schedule),
-      ...belongingTo(schedule),
-    },
-    spec: { clusterRef, destination, ...present({ layout, compression, encryption }) },
-  };
-}
-
 interface For {
   readonly schedule: EtcdSnapshotSchedule;
   readonly cluster: EtcdCluster;
@@ -101,7 +76,7 @@ const jobOf = (
   { name, run, seconds }: { readonly name: string; readonly run: string; readonly seconds: number },
   spec: PodSpec,
 ): Job => {
-  const labels = { ...agentLabels(identity(cluster).name), ...labelsOf(schedule) };
+  const labels = { ...agentLabels(identity(cluster).name), ...scheduleLabels(schedule) };
   const metadata = { name, labels, annotations: { [ABOUT_ANNOTATION]: run }, ...belongingTo(schedule) };
   return agentJob({ metadata, seconds, keptSeconds: SCHEDULE_JOB_KEPT_SECONDS, spec });
 };

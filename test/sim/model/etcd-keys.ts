@@ -9,7 +9,7 @@ import {
   keyRange,
   type RangeAnswer,
   type RangeOptions,
-} from '../../support/etcd-client.ts';
+} from '../../../src/etcd/keys.ts';
 import { etcdError } from './etcd-said.ts';
 
 interface Change {

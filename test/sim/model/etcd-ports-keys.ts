@@ -1,7 +1,8 @@
 /** The KV API of the model: what is refused for its size, for an alarm, or for missing permissions. */
 import type { Ask } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
-import type { Bytes, RangeAnswer, RangeOptions, UserKv } from '../../support/etcd-client.ts';
+import type { Bytes, RangeAnswer, RangeOptions } from '../../../src/etcd/keys.ts';
+import type { UserKv } from '../../support/etcd-client.ts';
 import { agreed, type Call, type Gate } from './etcd-gate.ts';
 import { costOf } from './etcd-keys.ts';
 import { sizeOf } from './etcd-node.ts';

@@ -7,11 +7,11 @@ import type {
   EtcdSnapshotScheduleStatus,
 } from '../../../src/api/etcd-snapshot-schedule.ts';
 import { ABOUT_ANNOTATION, API_VERSION, etcdSnapshotSchedules } from '../../../src/api/names.ts';
-import { scheduledSnapshot } from '../../../src/controllers/snapshot-schedule/build.ts';
 import type { Observed, OwnedJob } from '../../../src/controllers/snapshot-schedule/observed.ts';
 import { statusOf } from '../../../src/controllers/snapshot-schedule/status.ts';
 import { type PruneTask, TASK_VARIABLE } from '../../../src/domain/agent-task.ts';
 import { findCondition } from '../../../src/domain/conditions.ts';
+import { scheduledSnapshot } from '../../../src/domain/scheduled-snapshot.ts';
 import type { Job, Pod } from '../../../src/gen/kube.ts';
 import type { Plan } from '../../../src/runtime/plan.ts';
 import { aCluster } from './builders.ts';

@@ -2,9 +2,9 @@
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
 import { etcdSnapshots } from '../../../api/names.ts';
 import { identity } from '../../../domain/ownership.ts';
+import { scheduledSnapshot } from '../../../domain/scheduled-snapshot.ts';
 import { iso } from '../../../lib/time.ts';
 import { type Decision, refTo, type Step } from '../../../runtime/plan.ts';
-import { scheduledSnapshot } from '../build.ts';
 import type { Observed } from '../observed.ts';
 import { schedulingOf } from '../scheduling.ts';
 

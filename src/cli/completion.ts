@@ -1,0 +1,104 @@
+/** What may follow the words of a command line: commands, flags, or names of objects that have to be listed. */
+import type { Argument, Command, Option } from 'commander';
+import type { ConnectionFlags } from './connection.ts';
+
+export type Listed = 'cluster' | 'member' | 'schedule' | 'snapshot' | 'pod' | 'namespace';
+
+export interface Candidate {
+  readonly word: string;
+  readonly about?: string;
+}
+
+export interface Completion {
+  readonly candidates: readonly Candidate[];
+  /** Names of these objects in addition. */
+  readonly list?: Listed;
+}
+
+const FORMATS = ['json', 'yaml', 'wide'];
+const LISTED: Readonly<Record<string, Listed>> = {
+  cluster: 'cluster',
+  like: 'cluster',
+  member: 'member',
+  to: 'member',
+  schedule: 'schedule',
+  snapshot: 'snapshot',
+  pod: 'pod',
+  namespace: 'namespace',
+};
+
+const optionsOf = (command: Command): readonly Option[] =>
+  command.parent ? [...command.options, ...optionsOf(command.parent)] : command.options;
+const optionOf = (command: Command, word: string): Option | undefined =>
+  optionsOf(command).find(({ long, short }) => word === long || word === short);
+const takesValue = (option: Option | undefined): boolean => option?.required === true || option?.optional === true;
+
+function valuesOf(option: Option): Completion {
+  const name = option.attributeName();
+  if (name === 'output') return { candidates: FORMATS.map((word) => ({ word })) };
+  const list = LISTED[name];
+  return { candidates: [], ...(list && { list }) };
+}
+
+const operandsOf = (argument: Argument | undefined): Completion => {
+  const list = LISTED[argument?.name() ?? ''];
+  return { candidates: [], ...(list && { list }) };
+};
+
+const subcommands = (command: Command): readonly Candidate[] =>
+  command.commands
+    .filter((each) => each.name() !== 'help')
+    .map((each) => ({ word: each.name(), about: each.description() }));
+
+/** The last word is the one that is being typed. */
+export function complete(root: Command, words: readonly string[]): Completion {
+  const before = words.slice(0, -1);
+  const typed = words.at(-1) ?? '';
+  let [command, operands] = [root, 0];
+  let value: Option | undefined;
+  for (const word of before) {
+    if (word === '--') return { candidates: [] };
+    if (value) {
+      value = undefined;
+      continue;
+    }
+    if (word.startsWith('-')) {
+      const option = word.includes('=') ? undefined : optionOf(command, word);
+      if (takesValue(option)) value = option;
+      continue;
+    }
+    const inner = operands === 0 ? command.commands.find((each) => each.name() === word) : undefined;
+    if (inner) command = inner;
+    else operands++;
+  }
+  if (value) return matching(valuesOf(value), typed);
+  if (typed.startsWith('-')) return matching({ candidates: flagsOf(command) }, typed);
+  const operand = operandsOf(command.registeredArguments[operands]);
+  const inner = operands === 0 ? subcommands(command) : [];
+  return matching({ ...operand, candidates: inner }, typed);
+}
+
+const flagsOf = (command: Command): readonly Candidate[] =>
+  optionsOf(command).flatMap(({ long, description }) => (long ? [{ word: long, about: description }] : []));
+
+const matching = ({ candidates, ...rest }: Completion, typed: string): Completion => ({
+  ...rest,
+  candidates: candidates.filter(({ word }) => word.startsWith(typed)),
+});
+
+/** The flags that say where to list names. */
+export function connectionIn(words: readonly string[]): ConnectionFlags {
+  const valueOf = (...names: readonly string[]): string | undefined => {
+    const joined = words.find((word) => names.some((name) => word.startsWith(`${name}=`)));
+    if (joined !== undefined) return joined.slice(joined.indexOf('=') + 1);
+    const at = words.findIndex((word) => names.includes(word));
+    return at < 0 || at >= words.length - 2 ? undefined : words[at + 1];
+  };
+  const found = {
+    kubeconfig: valueOf('-k', '--kubeconfig'),
+    context: valueOf('--context'),
+    namespace: valueOf('-n', '--namespace'),
+    as: valueOf('--as'),
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+}
