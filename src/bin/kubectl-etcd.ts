@@ -1,8 +1,12 @@
 /** The kubectl plugin: `kubectl etcd` runs the program of this name in PATH. */
+import type { Explain } from '../cli/commands/explain.ts';
 import { main } from '../cli/main.ts';
 
 /** The build replaces it by the version of the package. */
 declare const PLUGIN_VERSION: string | undefined;
+
+/** Loaded when it is asked for: it is the whole cluster controller. */
+const explain: Explain = async (context, cluster) => (await import('./explain.ts')).explainCluster(context, cluster);
 
 if (import.meta.main) {
   const stop = new AbortController();
@@ -11,5 +15,6 @@ if (import.meta.main) {
   process.stdout.on('error', () => process.exit(0));
   const { env, stdin, stdout, stderr } = process;
   const version = typeof PLUGIN_VERSION === 'string' ? PLUGIN_VERSION : 'development';
-  process.exitCode = await main(process.argv.slice(2), { env, stdin, stdout, stderr, signal: stop.signal }, version);
+  const io = { env, stdin, stdout, stderr, signal: stop.signal };
+  process.exitCode = await main(process.argv.slice(2), io, version, explain);
 }

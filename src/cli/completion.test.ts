@@ -3,8 +3,7 @@ import { complete, connectionIn } from './completion.ts';
 import { program } from './program.ts';
 
 const root = program(
-  () => Promise.resolve(),
-  () => undefined,
+  { run: () => Promise.resolve(), print: () => undefined, explain: () => Promise.resolve(undefined) },
   '1',
 );
 const words = (...typed: readonly string[]) => complete(root, typed).candidates.map(({ word }) => word);

@@ -52,11 +52,11 @@ const subcommands = (command: Command): readonly Candidate[] =>
 
 /** The last word is the one that is being typed. */
 export function complete(root: Command, words: readonly string[]): Completion {
-  const before = words.slice(0, -1);
+  const given = words.slice(0, -1);
   const typed = words.at(-1) ?? '';
   let [command, operands] = [root, 0];
   let value: Option | undefined;
-  for (const word of before) {
+  for (const word of given) {
     if (word === '--') return { candidates: [] };
     if (value) {
       value = undefined;

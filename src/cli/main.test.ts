@@ -12,7 +12,7 @@ async function run(...args: readonly string[]) {
     stderr: { write: (text: string) => (error += text) },
     signal: new AbortController().signal,
   };
-  const code = await main(args, io, '1.2.3');
+  const code = await main(args, io, '1.2.3', () => Promise.resolve(undefined));
   return { code, out, error };
 }
 

@@ -1,10 +1,10 @@
 /** The commands that change nothing. */
 import type { Command } from 'commander';
-import type { StatusFlags } from './commands/status.ts';
+import type { Explain } from './commands/explain.ts';
 import type { Run } from './flags.ts';
 import { action, checked, examples, formatted, ofOneCluster, onCluster } from './registration.ts';
 
-export function look(root: Command, run: Run): void {
+export function look(root: Command, run: Run, explain: Explain): void {
   status(root, run);
   formatted(onCluster(root.command('members')))
     .description("etcd's member list")
@@ -14,6 +14,13 @@ export function look(root: Command, run: Run): void {
       ),
     );
   checks(root, run);
+  formatted(ofOneCluster(root.command('explain')), 'json or yaml')
+    .description('why the operator acts, waits or does nothing: the answer of each stage of its decision')
+    .action(
+      action(run, async (context, flags, [cluster = '']) =>
+        (await import('./commands/explain.ts')).explain(context, cluster, flags, explain),
+      ),
+    );
   traces(root, run);
 }
 
@@ -31,7 +38,7 @@ function status(root: Command, run: Run): void {
       action(run, async (context, flags, [cluster]) => {
         if ((flags as { readonly pod?: string }).pod !== undefined)
           return (await import('./commands/members.ts')).podStatus(context, flags);
-        return (await import('./commands/status.ts')).status(context, cluster, flags as StatusFlags);
+        return (await import('./commands/status.ts')).status(context, cluster, flags);
       }),
     );
   examples(command, 'kubectl etcd status -A', 'kubectl etcd status db --watch', 'kubectl etcd status db --check');

@@ -1,6 +1,6 @@
 /** The commands and flags. Each command is loaded when it is called, so that `--help` loads none of them. */
 import { Command, Option } from 'commander';
-import type { Run } from './flags.ts';
+import type { Means } from './flags.ts';
 import { backups } from './program-backups.ts';
 import { connecting } from './program-connect.ts';
 import { look } from './program-look.ts';
@@ -14,7 +14,7 @@ Examples:
   kubectl etcd status db --check         exit code 2 when it is not healthy, for scripts
 `;
 
-export function program(run: Run, print: (text: string) => void, version: string): Command {
+export function program({ run, print, explain }: Means, version: string): Command {
   const root = new Command('kubectl etcd')
     .description('Shows the state of etcd clusters of etcd-operator, and operates them.')
     .version(version, '--version', 'print the version')
@@ -32,7 +32,7 @@ export function program(run: Run, print: (text: string) => void, version: string
     .showHelpAfterError('(kubectl etcd --help lists the commands and flags)')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false, subcommandTerm: (command) => command.name() })
     .exitOverride();
-  look(root, run);
+  look(root, run, explain);
   operate(root, run);
   backups(root, run);
   connecting(root, run);

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, buildConnector } from 'undici';
 import { present } from '../lib/present.ts';
 import type { Identity } from './identity.ts';
+import { tunnel } from './proxy.ts';
 
 /** While the first connection is being made, other calls wait for it at most this long. */
 const WAIT_MS = 1_000;
@@ -96,5 +97,17 @@ export function unheard(): void {}
 export const tlsOptions = ({ ca, cert, key, serverName, insecure }: Identity) =>
   present({ ca, cert, key, servername: serverName, rejectUnauthorized: insecure ? false : undefined });
 
-const connector = (identity: Identity): buildConnector.connector =>
-  buildConnector({ allowH2: true, timeout: 5_000, ...tlsOptions(identity) });
+/** WebSockets need HTTP/1.1. */
+export function connector(identity: Identity, { allowH2 = true } = {}): buildConnector.connector {
+  const direct = buildConnector({ allowH2, timeout: 5_000, ...tlsOptions(identity) });
+  const { proxy } = identity;
+  if (proxy === undefined) return direct;
+  return (options, callback) => {
+    const port = options.port || (options.protocol === 'https:' ? '443' : '80');
+    tunnel(proxy, options.hostname, port, (error, socket) => {
+      if (socket && options.protocol === 'https:') direct({ ...options, httpSocket: socket }, callback);
+      else if (socket) callback(null, socket);
+      else callback(error ?? new Error('the proxy gave no connection'), null);
+    });
+  };
+}

@@ -11,6 +11,8 @@ export interface Identity {
   readonly serverName?: string;
   /** The API server's certificate is not verified: a user of kubectl may ask for that, the operator never does. */
   readonly insecure?: boolean;
+  /** An HTTP proxy that the API server is reached through: for users; the operator has none. */
+  readonly proxy?: string;
   /** Acts as another user, which the API server must allow. */
   readonly impersonate?: { readonly user: string; readonly groups: readonly string[] };
   /** The default namespace for namespaced commands. */

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { type ExecEntry, execIdentity } from './exec-credential.ts';
 import { type Identity, type IdentitySource, rereading } from './identity.ts';
+import { proxyFromEnvironment } from './proxy.ts';
 
 interface ClusterEntry {
   readonly server?: string;
@@ -58,7 +59,7 @@ function refuseUnsupported(cluster: ClusterEntry, user: UserEntry, path: string,
   const isOperator = reader === 'operator';
   const refused: readonly (readonly [boolean, string])[] = [
     [insecure && isOperator, 'insecure-skip-tls-verify: give the certificate-authority instead'],
-    [cluster['proxy-url'] !== undefined, 'proxy-url: reach the API server without a proxy'],
+    [cluster['proxy-url'] !== undefined && isOperator, 'proxy-url: reach the API server without a proxy'],
     [user.as !== undefined && isOperator, 'as: use credentials of that user instead'],
     [user['auth-provider'] !== undefined, 'auth-provider: use an exec plugin instead, as kubectl does since 1.26'],
     [user.username !== undefined, 'username: use a token or a certificate instead'],
@@ -93,8 +94,11 @@ export async function identityIn(
   const user = config.users?.find(({ name }) => name === context.user)?.user ?? {};
   refuseUnsupported(cluster, user, path, reader);
   const ca = await text(cluster['certificate-authority-data'], cluster['certificate-authority'], folder);
+  const server = cluster.server.replace(/\/+$/, '');
+  const proxy = reader === 'user' ? cluster['proxy-url'] || proxyFromEnvironment(server, env) : undefined;
   const reach = {
-    server: cluster.server.replace(/\/+$/, ''),
+    server,
+    ...(proxy !== undefined && { proxy }),
     ...(ca !== undefined && { ca }),
     ...(cluster['tls-server-name'] && { serverName: cluster['tls-server-name'] }),
     ...(cluster['insecure-skip-tls-verify'] === true && { insecure: true }),

@@ -9,7 +9,7 @@
 import { createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { Agent, WebSocket } from 'undici';
-import { tlsOptions } from './connections.ts';
+import { connector } from './connections.ts';
 import { noAnswer } from './errors.ts';
 import { identityHeaders } from './identity.ts';
 import { pathOf, type Ref } from './object.ts';
@@ -29,7 +29,7 @@ export async function openPodPort(transport: Transport, ref: Ref, port: number, 
   const path = `${pathOf(pods, ref.namespace, ref.name)}/portforward`;
   const what = `GET ${path}`;
   // WebSockets need HTTP/1.1, and a connection each: they do not share the connection pool of plain requests.
-  const dispatcher = new Agent({ allowH2: false, connect: tlsOptions(identity) });
+  const dispatcher = new Agent({ allowH2: false, connect: connector(identity, { allowH2: false }) });
   const socket = new WebSocket(`${identity.server.replace(/^http/, 'ws')}${path}?ports=${port}`, {
     protocols: PROTOCOL,
     dispatcher,

@@ -186,8 +186,8 @@ export class Transport {
    * A new client certificate or CA needs new connections; a new token does not. The old ones close when they are idle.
    */
   #connectionsFor(identity: Identity): Connections {
-    const { server, ca, cert, key, serverName, insecure } = identity;
-    const fingerprint = JSON.stringify([server, ca, cert, key, serverName, insecure]);
+    const { server, ca, cert, key, serverName, insecure, proxy } = identity;
+    const fingerprint = JSON.stringify([server, ca, cert, key, serverName, insecure, proxy]);
     if (this.#connections && this.#madeFor === fingerprint) return this.#connections;
     this.#connections?.retire();
     this.#madeFor = fingerprint;

@@ -1,5 +1,5 @@
 /** The day-two commands of the kubectl plugin as a process, against a real API server, real etcd processes, agents and the operator. */
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -12,11 +12,13 @@ import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import { buildScript } from '../../tools/plugin/build.ts';
 import { run } from '../../tools/process.ts';
 import { removeFolder } from '../support/kubelet/pod-run.ts';
+import { startConnectProxy, startPathGateway } from '../support/servers/gateways.ts';
 import { type Child, eventually } from '../support/servers/processes.ts';
 import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 const schedules: Resource<EtcdSnapshotSchedule> = etcdSnapshotSchedules;
 const folder = mkdtempSync(join(tmpdir(), 'kubectl-etcd-'));
+const scratch = mkdtempSync(join(folder, 'tmp-'));
 const PATIENCE_MS = 180_000;
 const timeout = 3 * PATIENCE_MS;
 const PASSWORD = 'secret-of-root';
@@ -42,7 +44,10 @@ afterEach((context) => {
 });
 
 const plugin = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-  run(process.execPath, [script, '--kubeconfig', world.apiServer.kubeconfig, ...args], { allowFailure: true, env });
+  run(process.execPath, [script, '--kubeconfig', world.apiServer.kubeconfig, ...args], {
+    allowFailure: true,
+    env: { TMPDIR: scratch, ...env },
+  });
 const good = async (...args: readonly string[]) => {
   const ran = await plugin(args);
   expect([ran.code, ran.stderr], args.join(' ')).toEqual([0, expect.any(String)]);
@@ -186,9 +191,8 @@ describe('with mTLS and auth', { timeout }, () => {
     expect(used).toMatchObject({ code: 0, stdout: 'OK\n' });
     const shown = [certs, logs, used].map(({ stdout, stderr }) => stdout + stderr).join('');
     expect(shown).not.toContain(PASSWORD);
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('kubectl-etcd-') && !folder.endsWith(name))).toEqual(
-      [],
-    );
+    // Sockets, certificates and passwords are gone when the command has ended.
+    expect(readdirSync(scratch)).toEqual([]);
 
     const measured = await json<{ readonly loads: readonly { readonly calls: number; readonly failed: number }[] }>(
       'benchmark',
@@ -213,6 +217,10 @@ describe('members', { timeout }, () => {
     const on = ['-n', namespace];
     const names = async () => (await json<ClusterReport>('status', 'db', ...on)).members.map(({ name }) => name);
     const [first = '', second = ''] = await names();
+    const why = (await good('explain', 'db', ...on)).stdout;
+    expect(why).toContain('Decision now: steady: All members are ready');
+    expect(why).toMatch(/^membership +none of its \d+ rules applies$/m);
+    expect(why).toMatch(/^ {2}db-\S+: voter; Pod ready; etcd \S+ responds, follows a leader$/m);
     expect((await good('replace', first, ...on, '--dry-run')).stderr).toMatch(/^would replace db-/);
     await good('replace', first, ...on, '--yes');
     const after = await names();
@@ -221,6 +229,7 @@ describe('members', { timeout }, () => {
     expect(after).toContain(second);
     await world.admin.patch(clusters, { namespace, name: 'db' }, { spec: { suspend: true } });
     expect(await rejected('replace', second, ...on, '--yes')).toContain('suspended');
+    expect((await good('explain', 'db', ...on)).stdout).toMatch(/^stop +suspended: /m);
     expect(await world.list(members, namespace)).toHaveLength(3);
   });
 });
@@ -239,6 +248,44 @@ test('names of clusters are completed, in any shell that kubectl completes', { t
     'or',
   ]);
   expect(asked.stdout).toBe('orders\n:4\n');
-  expect(readFileSync(script, 'utf8')).toContain('__complete');
   expect((await good('completion', 'kubectl')).stdout).toContain('kubectl-etcd __complete "$@"');
+});
+
+describe('connection', { timeout }, () => {
+  /** A kubeconfig of the administrator, with another way to the API server. */
+  async function kubeconfig(name: string, cluster: object): Promise<string> {
+    const { server, ca = '', token = '' } = await world.admin.transport.identity();
+    const path = join(folder, `${name}.json`);
+    const data = Buffer.from(ca).toString('base64');
+    const config = {
+      'current-context': 'c',
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+      clusters: [{ name: 'c', cluster: { server, 'certificate-authority-data': data, ...cluster } }],
+      users: [{ name: 'u', user: { token } }],
+    };
+    writeFileSync(path, JSON.stringify(config));
+    return path;
+  }
+  const healthOf = async (namespace: string, config: string): Promise<unknown> => {
+    const args = [script, '-k', config, 'status', 'db', '-n', namespace, '-o', 'json'];
+    const { stdout, stderr } = await run(process.execPath, args, { allowFailure: true });
+    if (stdout === '') throw new Error(stderr);
+    return (JSON.parse(stdout) as ClusterReport).quorum;
+  };
+
+  test('through a proxy, and through a gateway that serves the API server below a path, members are reached', async () => {
+    const namespace = await aCluster({ replicas: 1 });
+    const proxy = await startConnectProxy();
+    const gateway = await startPathGateway(await world.admin.transport.identity(), '/clusters/one');
+    try {
+      const reached = { voters: 1, needed: 1, healthy: 1, margin: 0, source: 'etcd' };
+      expect(await healthOf(namespace, await kubeconfig('proxy', { 'proxy-url': proxy.url }))).toEqual(reached);
+      expect(proxy.seen.length).toBeGreaterThan(1);
+      expect(await healthOf(namespace, await kubeconfig('path', { server: gateway.url }))).toEqual(reached);
+      expect(gateway.seen.some((path) => /^\/clusters\/one\/api\/v1\/.*\/portforward/.test(path))).toBe(true);
+    } finally {
+      proxy.close();
+      gateway.close();
+    }
+  });
 });

@@ -1,5 +1,6 @@
 /** The reference of kubectl-etcd for users, from the same declarations as its help. */
 import type { Argument, Command, Option } from 'commander';
+import { sentence } from '../../src/cli/assess/health.ts';
 import { program } from '../../src/cli/program.ts';
 
 const cell = (text: string): string => text.replaceAll('|', String.raw`\|`);
@@ -40,7 +41,7 @@ function section(command: Command): readonly string[] {
   return [
     `### ${pathOf(command)}`,
     '',
-    `${command.description().slice(0, 1).toUpperCase()}${command.description().slice(1)}.`,
+    sentence(command.description()),
     '',
     '```',
     usage,
@@ -55,8 +56,7 @@ function section(command: Command): readonly string[] {
 
 export function generateCliReference(): string {
   const root = program(
-    () => Promise.resolve(),
-    () => undefined,
+    { run: () => Promise.resolve(), print: () => undefined, explain: () => Promise.resolve(undefined) },
     '',
   );
   const groups = new Map<string, Command[]>();

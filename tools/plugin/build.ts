@@ -17,10 +17,13 @@ export const ownPlatform = (): Platform | undefined => {
   return architecture && (os === 'linux' || os === 'darwin') ? `${os}-${architecture}` : undefined;
 };
 
+export async function packageVersion(): Promise<string> {
+  return (JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { readonly version: string }).version;
+}
+
 /** A script that needs Node 26 or later in the PATH, under the name that kubectl looks for. */
 export async function buildScript(folder: string): Promise<string> {
-  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { readonly version: string };
-  const define = { PLUGIN_VERSION: JSON.stringify(version) };
+  const define = { PLUGIN_VERSION: JSON.stringify(await packageVersion()) };
   const { code } = await bundle('src/bin/kubectl-etcd.ts', 'kubectl-etcd', {
     interpreter: '/usr/bin/env node',
     define,

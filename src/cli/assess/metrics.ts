@@ -22,7 +22,7 @@ export interface Sample {
   readonly at: number;
   /** The sum of all series of a name. */
   readonly totals: ReadonlyMap<string, number>;
-  /** Of a histogram: how many took at most so many seconds. */
+  /** Of a histogram: how many took at most this number of seconds. */
   readonly buckets: ReadonlyMap<string, ReadonlyMap<number, number>>;
 }
 

@@ -24,7 +24,7 @@ function sourceOf(snapshot: EtcdSnapshot): SnapshotLocation {
 }
 
 /** Of the cluster that the snapshot was taken of, without what belongs to it alone. A paused one does not pause the new one. */
-const inherited = ({ bootstrap: _, suspend: __, replicas, ...spec }: EtcdClusterSpec): EtcdClusterSpec =>
+const inherited = ({ bootstrap: _data, suspend: _state, replicas, ...spec }: EtcdClusterSpec): EtcdClusterSpec =>
   replicas ? { replicas, ...spec } : spec;
 
 /** A sentence when it cannot be made. */

@@ -127,7 +127,7 @@ export const REST: Rules = [
 ];
 
 /** The answer of the stages, and whether the membership is at rest. */
-function answerOf(o: Observed): Answer<ClusterDecision> & { readonly atRest: boolean } {
+export function answerOf(o: Observed): Answer<ClusterDecision> & { readonly atRest: boolean } {
   const membership = isFormed(o) ? firstOf(MEMBERSHIP, o) : firstOf(BOOTSTRAP, o);
   const atRest = isFormed(o) && (membership === undefined || membership.decision.atRest === true);
   const answer = (atRest ? firstOf(MAINTENANCE, o) : undefined) ?? membership ?? firstOf(REST, o);
@@ -138,7 +138,7 @@ function answerOf(o: Observed): Answer<ClusterDecision> & { readonly atRest: boo
 const whenResumed = (gathered: Gathered): Pick<Observed, 'whenResumed'> =>
   isSuspended(gathered.cluster) ? { whenResumed: decide({ ...gathered, cluster: resumed(gathered.cluster) }) } : {};
 
-function observedOf(gathered: Gathered) {
+export function observedOf(gathered: Gathered) {
   const applicable = withApplicableSpec(gathered);
   const facts = credentialsFacts(applicable);
   const o: Observed = { ...applicable, credentials: stateOf(facts), ...whenResumed(gathered) };

@@ -1,0 +1,183 @@
+/** The decision of the cluster controller about one cluster, made on the machine of a user with what this user may read. It writes nothing. */
+import { mountedBy } from '../access/mounted.ts';
+import { SecretCache } from '../access/secret-cache.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import { byClusterName, type EtcdMember } from '../api/etcd-member.ts';
+import { byCluster } from '../api/etcd-snapshot-schedule.ts';
+import { CLIENT_PORT, CLUSTER_LABEL, MANAGED_SELECTOR, PEER_PORT } from '../api/names.ts';
+import type { Explanation } from '../cli/assess/explanation.ts';
+import type { Context, Way } from '../cli/context.ts';
+import { explain as explainError } from '../cli/gather/access-error.ts';
+import { clusterResource } from '../controllers/cluster/controller.ts';
+import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
+import { decide } from '../controllers/cluster/decide.ts';
+import { explain } from '../controllers/cluster/explain.ts';
+import { type ClusterPorts, observe } from '../controllers/cluster/observe.ts';
+import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
+import type { Gathered, MemberView } from '../controllers/cluster/observed.ts';
+import { memberResource } from '../controllers/member/controller.ts';
+import { wantedPod } from '../controllers/member/wanted-pod.ts';
+import { scheduleResource } from '../controllers/snapshot-schedule/controller.ts';
+import { HANDSHAKE_TIMEOUT_MS } from '../domain/timing.ts';
+import { EtcdClient } from '../etcd/client.ts';
+import { servedFingerprint } from '../etcd/handshake.ts';
+import { openSession } from '../etcd/transport.ts';
+import type { Node, Pod } from '../gen/kube.ts';
+import { type Client, listAll } from '../kube/client.ts';
+import { isNotFound } from '../kube/errors.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
+import { Store } from '../kube/store.ts';
+import { systemKeySource } from '../pki/key-source.ts';
+import { NO_MEMORY } from '../runtime/plan.ts';
+import { parseFlags } from './flags.ts';
+
+/** What only the operator's own process knows. */
+const OPERATOR_ONLY =
+  'which steps of the running operator have failed, and for how long it has observed a state: see its log. Its flags are taken to be the defaults';
+
+const refuse = (): never => {
+  throw new Error('kubectl etcd explain writes nothing');
+};
+/** A Pod is not tried out: the user may not be allowed to create one, which says nothing about the operator. */
+const readOnly = (client: Client): Client => ({
+  get: (...given) => client.get(...given),
+  pages: (...given) => client.pages(...given),
+  watch: (...given) => client.watch(...given),
+  dryRunCreate: (_, object) => Promise.resolve(object),
+  create: refuse,
+  apply: refuse,
+  patch: refuse,
+  delete: refuse,
+});
+
+async function filled<T extends KubeObject>(
+  client: Client,
+  store: Store<T>,
+  namespace: string,
+  what: string,
+  limits: string[],
+): Promise<Store<T>> {
+  const [shard = ''] = store.shards;
+  try {
+    const where = { ...(shard !== '' && { namespace }), ...(store.selector && { selector: store.selector }) };
+    const found = await listAll(client, store.resource, where);
+    store.apply(shard, { type: 'restart' });
+    for (const object of found) store.apply(shard, { type: 'put', object });
+    store.apply(shard, { type: 'synced', resourceVersion: '0' });
+  } catch (error) {
+    if (isNotFound(error)) store.apply(shard, { type: 'missing' });
+    else limits.push(`${what}: ${explainError(error)}`);
+  }
+  return store;
+}
+
+async function storesFor(client: Client, namespace: string, limits: string[]) {
+  const own = [namespace];
+  const fill = <T extends KubeObject>(store: Store<T>, what: string) => filled(client, store, namespace, what, limits);
+  const [clusters, members, schedules, servicesOf, podsOf, volumes, pdbs, requested] = await Promise.all([
+    fill(new Store(clusterResource, own), 'clusters'),
+    fill(new Store(memberResource, own, [byClusterName]), 'members'),
+    fill(new Store(scheduleResource, own, [byCluster]), 'schedules'),
+    fill(new Store(services, own, [], MANAGED_SELECTOR), 'Services'),
+    fill(new Store(pods, own, [], MANAGED_SELECTOR), 'Pods'),
+    fill(new Store(persistentVolumeClaims, own, [CLUSTER_LABEL], MANAGED_SELECTOR), 'PVCs'),
+    fill(new Store(podDisruptionBudgets, own, [], MANAGED_SELECTOR), 'PodDisruptionBudgets'),
+    fill(new Store(certificates, own, [], MANAGED_SELECTOR), 'Certificates'),
+  ]);
+  return { clusters, members, schedules, services: servicesOf, pods: podsOf, volumes, pdbs, certificates: requested };
+}
+
+/** Without the permission, nodes count as Ready: a node that could not be read is not one that was deleted. */
+async function nodesFor(client: Client, limits: string[]): Promise<ClusterPorts['nodes']> {
+  const before = limits.length;
+  const store = await filled(client, new Store(nodes, []), '', 'nodes, which count as Ready', limits);
+  const ready: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: '' } };
+  return { get: (key) => store.get(key) ?? (limits.length > before ? ready : undefined), onChange: () => undefined };
+}
+
+/** The ways to the members: the operator dials Pod IPs, this machine cannot. */
+async function waysTo(context: Context, found: Iterable<Pod>): Promise<ReadonlyMap<string, Way>> {
+  const ways = [...found].flatMap(({ metadata: { namespace = '', name = '' }, status }) =>
+    status?.podIP === undefined
+      ? []
+      : [CLIENT_PORT, PEER_PORT].map(
+          async (port) => [`${status.podIP}:${port}`, await context.reach({ namespace, name }, port)] as const,
+        ),
+  );
+  return new Map(await Promise.all(ways));
+}
+
+const memberFact = ({ object, pod, self, pvc, nodeGone }: MemberView): string => {
+  const parts = [
+    object.status?.isVoter === true ? 'voter' : object.status?.memberID === undefined ? 'has not joined' : 'learner',
+    pod.is === 'absent' ? 'no Pod' : pod.ready ? 'Pod ready' : 'Pod not ready',
+    self
+      ? `etcd ${self.version} responds, ${self.leader === undefined ? 'has no leader' : 'follows a leader'}`
+      : 'etcd does not respond',
+    ...(self && self.alarms.length > 0 ? [`alarms ${self.alarms.join(', ')}`] : []),
+    ...(pvc === 'terminating' ? ['its PVC is being deleted'] : []),
+    ...(nodeGone ? ['its node is gone'] : []),
+  ];
+  return `${object.metadata.name}: ${parts.join('; ')}`;
+};
+
+const factsOf = ({ cluster, members, etcd }: Gathered): readonly string[] => {
+  const { spec, status, metadata } = cluster;
+  return [
+    `spec: ${spec.replicas ?? 3} members of etcd ${spec.version}, generation ${metadata.generation ?? 0}${spec.suspend ? ', suspended' : ''}`,
+    `recorded: cluster ID ${status?.clusterID ?? 'none'}, target ${status?.observed?.replicas ?? 'none'} members`,
+    etcd.is === 'answers'
+      ? `etcd lists ${etcd.members.length} members, ${etcd.members.filter(({ isLearner }) => isLearner).length} of them learners`
+      : `etcd gave no member list: ${etcd.is === 'notAsked' ? 'no member has a Pod' : etcd.message}`,
+    ...members.map(memberFact),
+  ];
+};
+
+export async function explainCluster(context: Context, name: string): Promise<Explanation | undefined> {
+  const { namespace, signal, now } = context;
+  const client = readOnly(context.client);
+  const limits = [OPERATOR_ONLY];
+  const flags = parseFlags([], {});
+  const stores = await storesFor(client, namespace, limits);
+  const ways = await waysTo(context, stores.pods.all());
+  const local = (endpoint: string): string => {
+    const { protocol, host } = new URL(endpoint);
+    return `${protocol}//${ways.get(host)?.address ?? host}`;
+  };
+  const etcd = new EtcdClient(() => performance.now(), {
+    open: (target) => openSession({ ...target, endpoint: local(target.endpoint) }),
+  });
+  const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
+  const ports: ClusterPorts = {
+    ...stores,
+    nodes: await nodesFor(client, limits),
+    client,
+    etcd,
+    now,
+    images,
+    podOf: (member: EtcdMember, cluster: EtcdCluster) => wantedPod({ member, cluster, images, hasCompany: true }),
+    credentials: new SecretCache({
+      client,
+      now,
+      domain: flags.clusterDomain,
+      look: (endpoint, tls) => servedFingerprint(local(endpoint), tls, HANDSHAKE_TIMEOUT_MS),
+      mounted: (cluster) => mountedBy(stores, cluster),
+      graceMs: flags.rotationGraceSeconds * 1000,
+      clockAheadMs: () => 0,
+    }),
+    entropy: systemKeySource,
+    replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour),
+    observedMs: () => 0,
+    clockAheadMs: () => 0,
+  };
+  try {
+    const gathered = await observe(ports, `${namespace}/${name}`, signal, NO_MEMORY);
+    if (!gathered) return undefined;
+    const { rule, message } = decide(gathered);
+    return { decision: { rule, message }, stages: explain(gathered), facts: factsOf(gathered), limits };
+  } finally {
+    etcd.close();
+    for (const way of ways.values()) way.close();
+  }
+}
