@@ -37,11 +37,11 @@ export async function printRows<Row>(
   { print, note, paper }: Pick<Context, 'print' | 'note' | 'paper'>,
   output: string | undefined,
   rows: readonly Row[],
-  columns: (wide: boolean) => Columns<Row>,
+  columns: (wide: boolean, rows: readonly Row[]) => Columns<Row>,
   none: string,
 ): Promise<void> {
   const format = formatOf(output);
   if (format === 'json' || format === 'yaml') print(await structured(format, rows));
   else if (rows.length === 0) note(none);
-  else print(table(paper, columns(format === 'wide'), rows).join('\n'));
+  else print(table(paper, columns(format === 'wide', rows), rows).join('\n'));
 }

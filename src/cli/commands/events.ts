@@ -3,8 +3,7 @@ import { type EventRow, eventRows } from '../assess/report.ts';
 import type { Context } from '../context.ts';
 import { clusterEvents, readCluster, readMembers } from '../gather/objects.ts';
 import { printRows } from '../output.ts';
-import { cut } from '../render/style.ts';
-import type { Columns } from '../render/table.ts';
+import { type Columns, withRest } from '../render/table.ts';
 import { duration } from '../render/units.ts';
 
 export interface EventsFlags {
@@ -12,16 +11,12 @@ export interface EventsFlags {
   readonly warnings?: boolean;
 }
 
-/** Of the other columns, with names of usual length. */
-const BESIDE = 62;
-
-const columns = (now: number, width: number): Columns<EventRow> => [
+const columns = (now: number): Columns<EventRow> => [
   { head: 'AGE', cell: ({ at }) => duration(Math.max(0, now - at)) },
   { head: 'TYPE', cell: ({ type }) => ({ text: type, tone: type === 'Normal' ? undefined : 'warn' }) },
   { head: 'REASON', cell: ({ reason }) => reason },
   { head: 'ABOUT', cell: ({ about }) => about },
   { head: 'COUNT', cell: ({ count }) => (count > 1 ? String(count) : ''), right: true },
-  { head: 'MESSAGE', cell: ({ note }) => cut(note, width) },
 ];
 
 export async function events(context: Context, name: string, { output, warnings }: EventsFlags): Promise<number> {
@@ -31,7 +26,9 @@ export async function events(context: Context, name: string, { output, warnings 
   const rows = eventRows(found)
     .filter(({ type }) => !warnings || type !== 'Normal')
     .toReversed();
-  const shown = (wide: boolean) => columns(now(), wide ? Number.POSITIVE_INFINITY : Math.max(20, paper.width - BESIDE));
+  const message = { head: 'MESSAGE', text: ({ note }: EventRow) => note };
+  const shown = (wide: boolean) =>
+    withRest({ ...paper, ...(wide && { width: Number.POSITIVE_INFINITY }) }, columns(now()), rows, message);
   await printRows(context, output, rows, shown, `there is no Event of ${name}; Kubernetes keeps them for an hour`);
   return 0;
 }

@@ -21,7 +21,7 @@ const COLUMNS: Columns<HashRow> = [
   { head: 'REVISION', cell: ({ revision }) => (revision === undefined ? '' : String(revision)), right: true },
   {
     head: 'COMPACTED',
-    cell: ({ compactRevision: at }) => (at === undefined ? '' : String(at)),
+    cell: ({ compactRevision: at = -1 }) => (at < 0 ? '' : String(at)), // -1: nothing was compacted yet
     right: true,
   },
   { head: 'PROBLEM', cell: ({ problem }) => ({ text: problem ?? '', tone: 'warn' }) },

@@ -5,7 +5,7 @@ import { type Context, UserError } from '../context.ts';
 import { expected, type Reached } from '../gather/session.ts';
 import { onTarget, type Target, type TargetFlags } from '../gather/target.ts';
 import { printRows } from '../output.ts';
-import { type Columns, table } from '../render/table.ts';
+import { type Columns, table, widthOf } from '../render/table.ts';
 import { bytes, percent } from '../render/units.ts';
 
 export const LONG_MS = 30_000;
@@ -39,7 +39,12 @@ export const members = (context: Context, cluster: string | undefined, flags: Me
     const found = await listMembers(target);
     // Hexadecimal: a script compares ids with those of etcdctl and of EtcdMembers.
     const rows = found.members.map(({ id, ...member }) => ({ id: hexId(id), ...member }));
-    await printRows(context, flags.output, rows, () => COLUMNS, 'etcd lists no member');
+    // Scripts of the Go operator's plugin read all columns; a terminal shows those that fit.
+    const narrow = COLUMNS.filter((column) => column !== false && column.head !== 'CLIENT URLS');
+    const fits =
+      !context.isTerminal || widthOf(table({ ...context.paper, colour: false }, COLUMNS, rows)) <= context.paper.width;
+    const columns = (wide: boolean) => (wide || fits ? COLUMNS : narrow);
+    await printRows(context, flags.output, rows, columns, 'etcd lists no member');
     return 0;
   });
 

@@ -1,5 +1,5 @@
 /** A table with aligned columns, as kubectl prints them. */
-import { type Paper, paint, printable, type Tone } from './style.ts';
+import { cut, type Paper, paint, printable, type Tone } from './style.ts';
 
 export type Cell = string | { readonly text: string; readonly tone: Tone | undefined };
 
@@ -17,6 +17,19 @@ const textOf = (cell: Cell): string => printable(typeof cell === 'string' ? cell
 const toneOf = (cell: Cell): Tone | undefined => (typeof cell === 'string' ? undefined : cell.tone);
 
 const GAP = '  ';
+
+export const widthOf = (lines: readonly string[]): number => Math.max(0, ...lines.map((line) => line.length));
+
+/** A last column that is cut to the room which the others leave; in a terminal that is too narrow for 20 characters of it, whole. */
+export function withRest<Row>(
+  paper: Paper,
+  columns: Columns<Row>,
+  rows: readonly Row[],
+  { head, text }: { readonly head: string; readonly text: (row: Row) => string },
+): Columns<Row> {
+  const room = paper.width - widthOf(table({ ...paper, colour: false }, columns, rows)) - GAP.length;
+  return [...columns, { head, cell: (row) => (room < 20 ? text(row) : cut(text(row), room)) }];
+}
 
 /** One line per row under a head; empty without rows. A column without any content is left out. */
 export function table<Row>(paper: Paper, columns: Columns<Row>, rows: readonly Row[], indent = ''): readonly string[] {
