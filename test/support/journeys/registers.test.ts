@@ -13,9 +13,19 @@ function aStore(change: Partial<Registers> = {}): () => Registers {
   });
 }
 
+/** Clients that have made enough requests to be judged: by number, because a busy machine makes few in a given time. */
 const someClients = async (open: () => Registers): Promise<readonly RegisterClient[]> => {
-  const clients = ['a', 'b'].map((name) => new RegisterClient({ name, keys: ['x', 'y'], open, pauseMs: 1 }));
-  await sleep(100);
+  let requests = 0;
+  const counted = (): Registers => {
+    const registers = open();
+    return {
+      ...registers,
+      write: (key, value) => registers.write(key, value).finally(() => requests++),
+      read: (key) => registers.read(key).finally(() => requests++),
+    };
+  };
+  const clients = ['a', 'b'].map((name) => new RegisterClient({ name, keys: ['x', 'y'], open: counted, pauseMs: 1 }));
+  while (requests < 40) await sleep(1);
   return clients;
 };
 
