@@ -68,6 +68,7 @@ export function targetOf(spec: EtcdClusterSpec, status?: EtcdClusterStatus): Tar
     volumeQuarantine: _q,
     deletionPolicy: _policy,
     suspend: _s,
+    updateStrategy: _u,
     ...template
   } = rest;
   const size = storage?.size ?? DEFAULT_SIZE;

@@ -5,7 +5,7 @@ import { ConditionsSchema } from './conditions.ts';
 import type { Accepted } from './meta.ts';
 import { optionalFlag, optionalInt32, optionalInt64, optionalObject, optionalText, optionalTime } from './optional.ts';
 import { StorageTargetSchema } from './storage.ts';
-import { templateFields } from './template.ts';
+import { TemplateSchema, templateFields } from './template.ts';
 import { quantity } from './text.ts';
 
 export const TargetSchema = unvalidated(
@@ -26,6 +26,14 @@ export const MemberEntrySchema = Type.Object({
     description: 'unknown: the member did not respond.',
   }),
   version: optionalText('The etcd version that the member runs.'),
+  outdated: Type.Optional(
+    Type.Array(Type.String(), { description: 'The fields of the spec that the running member does not have yet.' }),
+  ),
+  node: optionalText('The node of its Pod.'),
+  zone: optionalText('The zone of that node.'),
+  lag: optionalInt64(
+    'By how many raft entries the member is behind, rounded down to a power of ten. Absent below a thousand.',
+  ),
   alarms: Type.Optional(
     Type.Array(Type.String(), { description: 'Alarms of etcd: NOSPACE (database space exceeded) or CORRUPT.' }),
   ),
@@ -48,7 +56,7 @@ const parts = (what: string) => ({
 
 export const EtcdClusterStatusSchema = Type.Object({
   readyMembers: optionalInt32('Number of voters that are ready.'),
-  updatedMembers: optionalInt32('Number of members that match the current spec.'),
+  updatedMembers: optionalInt32('Number of members that run with the current spec.'),
   brokenMembers: optionalInt32('Number of members that will not recover by themselves.'),
   quorum: optionalObject('Whether the cluster has a quorum, and how many more failures it tolerates.', {
     needed: Type.Integer({ format: 'int32', description: 'Number of voters that make up a quorum.' }),
@@ -155,6 +163,22 @@ export const EtcdClusterStatusSchema = Type.Object({
           pod: Type.String({ description: 'The uid of the Pod that is deleted.' }),
           at: Type.String({ format: 'date-time', description: 'When the restart was decided.' }),
         }),
+      ),
+    },
+  ),
+  rollout: optionalObject(
+    'The rollout of edits to running members. Absent: no edit was made since this operator observes the cluster, and members that differ from the spec wait for one.',
+    {
+      since: optionalTime('When the rollout in progress started. Absent: every member has the last edit.'),
+      previous: Type.Optional(TemplateSchema),
+      failed: optionalObject(
+        'The member that did not become ready with the edit. The rollout stops until the next edit.',
+        {
+          member: Type.String({ description: 'The EtcdMember.' }),
+          at: Type.String({ format: 'date-time', description: 'When the operator gave up.' }),
+          message: Type.String({ description: 'What the member lacked.' }),
+          restartedAt: optionalText('The value of the annotation restarted-at then: another value is another attempt.'),
+        },
       ),
     },
   ),

@@ -11,6 +11,7 @@ import { optionalFlag, optionalInt32, optionalObject } from './optional.ts';
 import { DeletionPolicySchema, StorageSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
 import { auth, tls } from './tls.ts';
+import { updateStrategy } from './update-strategy.ts';
 
 export const DEFAULT_REPLICAS = 3;
 /** No etcd cluster of this size makes progress. Responses that list more than 100 members are refused as hostile. */
@@ -37,6 +38,7 @@ export const EtcdClusterSpecSchema = Type.Object(
     suspend: optionalFlag(
       'true: the operator observes this cluster, reports its status, and changes nothing of it: no member is created, replaced, restarted or removed, no certificate renewed, no password changed. Snapshots and their schedules go on. Deleting the EtcdCluster works as usual.',
     ),
+    updateStrategy,
     podDisruptionBudget: optionalObject(
       'The PodDisruptionBudget (PDB) that keeps node drains from costing the quorum.',
       {

@@ -59,6 +59,11 @@ const OLD_ROTATE_CA_ANNOTATION = `${GROUP}/rotate-authority`;
 export const DRAINING_ANNOTATION = `${GROUP}/draining-since`;
 export const OLD_DRAINING_ANNOTATION = `${GROUP}/aside-since`;
 
+/** On a Pod: digests of what it was built from. */
+export const TEMPLATE_ANNOTATION = `${GROUP}/template`;
+/** On an EtcdCluster: a new value makes the operator restart every member once. On an EtcdMember: the value that it was restarted for. */
+export const RESTARTED_AT_ANNOTATION = `${GROUP}/restarted-at`;
+
 type Annotations = Readonly<Record<string, string>>;
 
 /** The old annotation is still read: without it, a cluster that carries it would start another CA rotation after an upgrade. */

@@ -8,6 +8,7 @@ const voter = (id: string, change: Partial<VoterView> = {}): VoterView => ({
   id,
   name: `db-${id}`,
   healthy: true,
+  responds: true,
   podReady: true,
   readyVoter: true,
   object: 'present',
@@ -17,7 +18,7 @@ const voter = (id: string, change: Partial<VoterView> = {}): VoterView => ({
   ...change,
 });
 const down = (id: string, change: Partial<VoterView> = {}): VoterView =>
-  voter(id, { healthy: false, podReady: false, readyVoter: false, ...change });
+  voter(id, { healthy: false, responds: false, podReady: false, readyVoter: false, ...change });
 const lost = (id: string, change: Partial<VoterView> = {}): VoterView => down(id, { failed: true, ...change });
 const MINUTE = 60_000;
 const joiner = (id: string, change: Partial<JoinerView> = {}): JoinerView => ({ ...down(id), ...change });

@@ -18,6 +18,8 @@ export type Disruption =
   | 'reconnect'
   /** A restart that loads another CA bundle, of a member that no new connection reaches any more: its CAs or certificates have expired. */
   | 'restartExpired'
+  /** The Pod of a member that takes no part is replaced by one with another template. */
+  | 'remake'
   /** The EtcdMember of a learner that never started is deleted. */
   | 'discardJoiner';
 
@@ -31,6 +33,8 @@ interface MemberFacts {
   readonly name: string;
   /** Responds with its own id, follows a leader, lags little and is not corrupt. */
   readonly healthy: boolean;
+  /** Its etcd responds, healthy or not. */
+  readonly responds: boolean;
   /** Its Pod is ready and not being deleted. */
   readonly podReady: boolean;
   /** Its EtcdMember is recorded as a ready voter and not being deleted. */
@@ -214,6 +218,24 @@ const noLongerServes: Requirement = ({ voters, joiners }, member) => {
   return noneUnready(started.filter(({ podReady }) => !podReady));
 };
 
+/**
+ * Its restart costs nothing: it serves no client, and the quorum does without it. An etcd that responds without a leader
+ * may be needed as soon as another one comes back; so may one that has just started.
+ */
+const takesNoPart: Requirement = (quorum, member) => {
+  const { voters, joiners } = quorum;
+  if (member.podReady || member.healthy)
+    return { reason: 'StillServing', message: `${member.name} is ready, and is restarted in turn` };
+  const others = othersThan(quorum, member).filter(({ healthy }) => healthy).length;
+  if (member.responds && others < quorumOf(voters.length))
+    return { reason: 'QuorumAtRisk', message: `${member.name} responds, and the others are no quorum without it` };
+  const fresh = [...voters, ...joiners].find(
+    ({ podReady, runningForMs = Infinity, unreadyForMs = Infinity }) =>
+      !podReady && Math.min(runningForMs, unreadyForMs) < READINESS_PROBED_WITHIN_MS,
+  );
+  return fresh && { reason: 'ReadinessUnknown', message: `${fresh.name} has just started, and may become ready` };
+};
+
 const podAllowed: Requirement = (_, { podBlockedBy }) =>
   podBlockedBy === undefined ? undefined : { reason: 'PodNotAllowed', message: podBlockedBy };
 const secretsMountable: Requirement = (_, { mountBlockedBy }) =>
@@ -251,12 +273,13 @@ const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
   ],
   reconnect: [dataOnVolume, secretsMountable, leaderAgreed, podsReady, podAllowed],
   restartExpired: [dataOnVolume, secretsMountable, noLongerServes, podAllowed],
+  remake: [dataOnVolume, secretsMountable, takesNoPart, podAllowed],
   discardJoiner: [leaderAgreed, neverStarted, policyRecorded],
 };
 
 /** The first reason why the member with this id may not be disrupted now; `undefined` when it may. By name where etcd may not respond. */
 export function blockedBy(quorum: QuorumView, id: string, kind: Disruption): Blocked | undefined {
-  const byName = kind === 'restartExpired';
+  const byName = kind === 'restartExpired' || kind === 'remake';
   const member = [...quorum.voters, ...quorum.joiners].find((each) => (byName ? each.name : each.id) === id);
   if (!member)
     return { reason: 'NotListed', message: `etcd does not ${quorum.voters.length === 0 ? 'respond' : 'list it'}` };

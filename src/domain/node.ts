@@ -4,6 +4,8 @@ import type { Node } from '../gen/kube.ts';
 /** On a PVC: the node that the scheduler chose when the volume was provisioned. A Pod that waits for a lost node has no nodeName. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 
+export const ZONE_LABEL = 'topology.kubernetes.io/zone';
+
 /** The Cluster Autoscaler and Karpenter taint a node before they drain and delete it. */
 const ABOUT_TO_BE_DRAINED = ['ToBeDeletedByClusterAutoscaler', 'karpenter.sh/disrupted'];
 

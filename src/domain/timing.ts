@@ -85,6 +85,8 @@ export const DRAIN_MS = 3_000;
 export const PRE_STOP_SECONDS = 2;
 /** The terminationGracePeriodSeconds of a Pod that states none, by Kubernetes. */
 export const DEFAULT_GRACE_SECONDS = 30;
+/** The kubelet's readiness and etcd's own view of a member that was restarted settle within this time; each second counts for every member of a rollout. */
+export const SETTLE_MS = 1_000;
 /** A restart that was recorded because of a refused change is carried out within this time, or decided again. */
 export const RECORDED_RESTART_MS = 60_000;
 /** Restarts for an earlier refused change count for this long. */

@@ -29,7 +29,7 @@ export function missing(rig: Rig): readonly string[] {
   ];
 }
 
-/** This build does not roll out edits: a member that joined while the template was another one keeps it. */
+/** This build does not resize volumes: a member that joined while storage.size was another one keeps it. */
 function notReconciled({ cluster, members }: Rig): readonly string[] {
   const progressing = findCondition(cluster?.status?.conditions, 'Progressing');
   const seen = `Progressing is ${progressing?.status}/${progressing?.reason}`;

@@ -19,6 +19,7 @@ import {
 import { intactDataIsKept, nodesHaveTheirGrace, replacedVolumesAreKept } from './evidence-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
 import { blockedEditsAreNotApplied, foreignIsLeftAlone, successorsCouldRun } from './object-invariants.ts';
+import { isBuiltFromItsMember } from './rollout-facts.ts';
 import {
   availableIsTrue,
   leaderIsOrWas,
@@ -159,8 +160,11 @@ export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) 
   // Of two voters neither can be spared: where both refuse new members, one is restarted anyway, and that is recorded first.
   const recorded = world.cluster?.status?.refusedChange?.restarts.some(({ pod }) => pod === run?.uid) === true;
   const isRotation = !mountsRecordedBundles(world, ref.name); // etcd loads a CA bundle only when it starts, also where no voter can be spared
+  const isUpdate = !isBuiltFromItsMember(world, ref.name); // so it is with an edit
   const all = voters(group).length;
-  return left >= needed(group) || (recorded && all === 2 && left === 1) || (isRotation && all <= 2 && left === all - 1)
+  return left >= needed(group) ||
+    (recorded && all === 2 && left === 1) ||
+    ((isRotation || isUpdate) && all <= 2 && left === all - 1)
     ? undefined
     : `Pod ${ref.name} is deleted, and ${left} of ${voters(group).length} voters are left`;
 };

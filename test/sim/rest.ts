@@ -7,6 +7,7 @@ import { persistentVolumeClaims, pods, services } from '../../src/kube/resources
 import { credentialsUnrest, waitsForReplicas } from './credential-rest.ts';
 import type { Scene } from './invariants.ts';
 import { voters } from './model/etcd-group.ts';
+import { outdatedPods, waitsInMemory } from './rollout-facts.ts';
 import { groupOf, hasQuorum, intactVoters, isDeleting, membersOf, needed, readyVoters } from './world/facts.ts';
 import type { World } from './world/world.ts';
 
@@ -17,7 +18,7 @@ type Unnamed = typeof UNNAMED;
 const REPORTED_MS = 10_000;
 
 /** Why the world has not converged yet; undefined when it has. */
-export function unrest({ world, edited, retains }: Scene): Wrong {
+export function unrest({ world, retains }: Scene): Wrong {
   const { cluster, credentials } = world;
   if (credentials?.unrest !== undefined) return credentials.unrest;
   if (!cluster) return leftovers(world, retains);
@@ -33,7 +34,7 @@ export function unrest({ world, edited, retains }: Scene): Wrong {
   // A member that is to be removed from a paused cluster is removed after the resume: until then no etcd process runs.
   if (leaving.length > 0 && cluster.spec.replicas !== 0)
     return `${leaving.map((m) => m.metadata.name).join(', ')} cannot be removed`;
-  return cluster.spec.replicas === 0 ? notPaused(world, conditionOf) : notAsAsked(world, edited, conditionOf);
+  return cluster.spec.replicas === 0 ? notPaused(world, conditionOf) : notAsAsked(world, conditionOf);
 }
 
 /** States in which the operator stops and needs a user: each must be true. */
@@ -53,7 +54,7 @@ function namedEnd(world: World, conditionOf: (type: string) => Condition | undef
   return UNNAMED;
 }
 
-function notAsAsked(world: World, edited: boolean, conditionOf: (type: string) => Condition | undefined): Wrong {
+function notAsAsked(world: World, conditionOf: (type: string) => Condition | undefined): Wrong {
   const { cluster } = world;
   const group = groupOf(world);
   const replicas = cluster?.spec.replicas ?? 3;
@@ -80,10 +81,12 @@ function notAsAsked(world: World, edited: boolean, conditionOf: (type: string) =
   if (going) return `PVC ${going.metadata.name} is still being deleted, and its member is not replaced`;
   const credentials = credentialsUnrest(world);
   if (credentials !== undefined) return credentials;
+  const outdated = outdatedPods(world);
+  if (outdated.length > 0 && !waitsInMemory(world))
+    return `${outdated.join(', ')} does not run with the spec (${conditionOf('Progressing')?.reason}: ${conditionOf('Progressing')?.message})`;
   const progress = conditionOf('Progressing');
-  // An edit that this build cannot apply is reported, if only by a deadline.
   const waits = waitsForReplicas(world) ? ['RotatingCA', 'DeadlineExceeded'] : [];
-  const ends = ['Reconciled', ...(edited ? ['DeadlineExceeded'] : []), ...waits];
+  const ends = ['Reconciled', ...(waitsInMemory(world) ? ['DeadlineExceeded'] : []), ...waits];
   return ends.includes(progress?.reason ?? '') ? undefined : `Progressing is ${progress?.reason}: ${progress?.message}`;
 }
 

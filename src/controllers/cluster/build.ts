@@ -20,6 +20,7 @@ import {
   peerMountName,
   peerName,
   peerURL,
+  RESTARTED_AT_ANNOTATION,
   ROLE_LABEL,
   ROLE_VOTER,
   serverMountName,
@@ -186,6 +187,12 @@ export const secretOf = <D>(
 /** `--max-learners`: enough to grow from one member to nine. All members must have the same value, so it never changes. */
 const MAX_LEARNERS = 8;
 
+/** A new member has been started after the restart that was requested before. */
+function restartRequestOf({ metadata }: EtcdCluster): { readonly annotations?: Readonly<Record<string, string>> } {
+  const value = metadata.annotations?.[RESTARTED_AT_ANNOTATION];
+  return value === undefined ? {} : { annotations: { [RESTARTED_AT_ANNOTATION]: value } };
+}
+
 /** The fields that the seed and joining members share. */
 function member(
   cluster: EtcdCluster,
@@ -207,7 +214,7 @@ function member(
     metadata: {
       name,
       namespace,
-      ...metadataWith(target.additionalMetadata, memberLabels(clusterName, name)),
+      ...metadataWith(target.additionalMetadata, memberLabels(clusterName, name), restartRequestOf(cluster)),
       finalizers: [MEMBER_FINALIZER],
       ownerReferences: ownedBy(etcdClusters, cluster),
     },

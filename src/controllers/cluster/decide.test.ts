@@ -312,7 +312,13 @@ describe('the rule that decides', () => {
       'labels changed: they are patched while the previous ones are still recorded',
       formed({ cluster: aCluster({ status: FORMED, spec: { additionalMetadata: { labels: { team: 'a' } } } }) }),
       'steady',
-      ['relabel: patch Service', 'relabel: patch Service', 'relabel: patch PodDisruptionBudget'],
+      [
+        'relabel: patch Service',
+        'relabel: patch Service',
+        'relabel: patch PodDisruptionBudget',
+        'relabelMembers: patch Pod',
+        'relabelMembers: patch EtcdMember',
+      ],
     ],
     [
       'the spec changed before the seed was created: it is created from the new spec',

@@ -1,6 +1,7 @@
 /** What to do next for one EtcdCluster, in stages: a Service that is refused must not keep a member from being repaired. */
 
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
 import { isSuspended, resumed } from '../../domain/suspend.ts';
 import { type Answer, allOf, compose, firstOf, waitsForUpkeep } from '../../runtime/compose.ts';
 import type { NamedRule, Plan } from '../../runtime/plan.ts';
@@ -20,6 +21,8 @@ import {
 import { wantedChange } from './refused-changes.ts';
 import { restartBlockedBy } from './rollout/candidate.ts';
 import { outdatedBecause } from './rollout/reasons.ts';
+import { dueFields } from './rollout/state.ts';
+import { successorOf } from './rollout/update.ts';
 import { bootstrap, discover, rebuildSeed, waitForCredentials, waitForSeed } from './rules/bootstrap.ts';
 import {
   addLearner,
@@ -46,7 +49,15 @@ import { correctPdb } from './rules/pdb.ts';
 import { promote } from './rules/promote.ts';
 import { restartRefusing } from './rules/refused-changes.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
-import { restart, restartExpired, restoreTraffic } from './rules/restart.ts';
+import {
+  relabelMembers,
+  restart,
+  restartExpired,
+  restoreTraffic,
+  stopRollout,
+  updateBroken,
+  updateSpecs,
+} from './rules/restart.ts';
 import { expireVolumes, handOver, otherClusterId, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { correctServices, relabel } from './rules/services.ts';
 import { deleteRemovedMember, removeLeaving, removeOrphanMember, shrink } from './rules/shrink.ts';
@@ -73,6 +84,7 @@ export const UPKEEP: readonly NamedRule<Observed, ClusterUpkeep>[] = [
   { name: 'labelMembers', rule: labelMembers },
   { name: 'propagateDeletionPolicy', rule: propagateDeletionPolicy }, // no member is deleted before it has its policy
   { name: 'relabel', rule: relabel },
+  { name: 'relabelMembers', rule: relabelMembers },
   { name: 'services', rule: correctServices },
   { name: 'recordVoters', rule: recordVoters },
   { name: 'pdb', rule: correctPdb }, // follows from the voters
@@ -92,6 +104,8 @@ export const BOOTSTRAP: Rules = [
 /** The first answer wins: at most one membership change at a time. */
 export const MEMBERSHIP: Rules = [
   { name: 'allMembersLost', rule: allMembersLost }, // before any rule that could create a member
+  { name: 'stopRollout', rule: stopRollout }, // before the member that has failed is restarted again
+  { name: 'updateBroken', rule: updateBroken }, // before the rules that report its data as lost, or wait for it
   { name: 'noReadableData', rule: noReadableData }, // before any rule that could replace a member and delete its PVC
   { name: 'clusterIdMismatch', rule: otherClusterId }, // before any rule that uses a response of etcd
   { name: 'pause', rule: pause }, // before any rule that changes the membership
@@ -117,6 +131,7 @@ export const MEMBERSHIP: Rules = [
 export const MAINTENANCE: Rules = [
   { name: 'restartExpired', rule: restartExpired }, // before the ordinary restarts, which wait for members that nothing reaches
   { name: 'restart', rule: restart },
+  { name: 'updateSpecs', rule: updateSpecs },
   { name: 'expireVolumes', rule: expireVolumes },
 ];
 
@@ -145,12 +160,16 @@ export function observedOf(gathered: Gathered) {
   return { facts, o };
 }
 
-/** The member whose Pod the plan takes away, at once or after it was taken out of the client Service. */
-export function restartedBy(gathered: Gathered): MemberView | undefined {
+/** The member whose Pod the plan takes away, at once or after it was taken out of the client Service, and the EtcdMember of its next Pod. */
+export function restartedBy(
+  gathered: Gathered,
+): { readonly member: MemberView; readonly successor: EtcdMember } | undefined {
   const { o } = observedOf(gathered);
   const isRefused = o.refusedSince !== undefined || o.cluster.status?.refusedChange !== undefined;
-  if (!isRefused && !o.members.some((m) => outdatedBecause(o, m).length > 0)) return undefined; // in most reconciles
-  return firstOf(STOP, o) ? undefined : answerOf(o).decision.restarts;
+  const isOutdated = (m: MemberView): boolean => outdatedBecause(o, m).length > 0 || dueFields(o, m).length > 0;
+  if (!isRefused && !o.members.some(isOutdated)) return undefined; // in most reconciles
+  const member = firstOf(STOP, o) ? undefined : answerOf(o).decision.restarts;
+  return member && { member, successor: successorOf(o, member) };
 }
 
 export function decide(gathered: Gathered): Plan<EtcdClusterStatus, ClusterCall> {

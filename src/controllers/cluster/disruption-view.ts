@@ -29,6 +29,8 @@ import {
 import { isCorrupt, isHealthy, leaderOf, votersOf } from './quorum.ts';
 import { replacementBackOff } from './replacement-back-off.ts';
 import { rateLimitedBy } from './replacement-rate.ts';
+import { isEvidenceSuspended } from './rollout/failure.ts';
+import { successorOf as memberAfterRestart } from './rollout/update.ts';
 
 type Facts = Omit<JoinerView, 'id' | 'neverStartedForMs'>;
 
@@ -36,6 +38,7 @@ type Facts = Omit<JoinerView, 'id' | 'neverStartedForMs'>;
 const withoutObject = (entry: EtcdMemberEntry): Facts => ({
   name: entry.name || entry.peerURLs.join(),
   healthy: false,
+  responds: false,
   podReady: false,
   readyVoter: false,
   object: 'missing',
@@ -63,12 +66,13 @@ function factsOf(o: Observed, m: MemberView): Facts {
     healthy: isHealthy(o, m),
     podReady: m.pod.is === 'present' && m.pod.terminating !== true && m.pod.ready,
     readyVoter: isReadyVoter(m),
+    responds: m.self !== undefined || m.answersAs !== undefined,
     object: isNotBeingDeleted(m) ? 'present' : 'terminating',
-    failed: evidence(m) !== undefined || isCorrupt(o, m),
+    failed: (evidence(m) !== undefined && !isEvidenceSuspended(o, m)) || isCorrupt(o, m),
     data: isInMemory(m) ? 'memory' : (m.pvc ?? 'missing'),
     policyRecorded: isPolicyRecorded(o, m),
     mountBlockedBy: o.credentials.recreate.blockedBy,
-    podBlockedBy: podBlockedBy(m.object, o.images, o.cluster)?.message ?? successorOf(o, m)?.refusedBy,
+    podBlockedBy: podBlockedBy(memberAfterRestart(o, m), o.images, o.cluster)?.message ?? successorOf(o, m)?.refusedBy,
     peersExpired: o.credentials.expired.some((bundle) => bundle.port === 'peer' && loads(m.pod, bundle)),
     ...present({ unreadyForMs: m.unreadyForMs }),
     ...runningFor(o, m),

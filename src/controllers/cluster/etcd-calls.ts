@@ -21,6 +21,7 @@ import {
   memberOf,
 } from './observed.ts';
 import { healthyVoters, leaderOf } from './quorum.ts';
+import { dueFields } from './rollout/state.ts';
 
 export function endpointAt({ object, pod }: MemberView, port: number): readonly string[] {
   if (pod.is === 'absent' || pod.ip === undefined) return [];
@@ -102,17 +103,18 @@ interface Transferee {
 
 /**
  * The healthy voter that takes over from this one. Until the transferee has the whole log of the leader, the leader drops
- * proposals: so, of those that stay, the one that has applied most.
+ * proposals: so, of those that stay and are not restarted next for an edit, the one that has applied most.
  */
 function transfereeOf(o: ClusterFacts, id: string | undefined): Transferee | undefined {
-  const rank = (entry: EtcdMemberEntry): readonly [number, number] => {
+  const rank = (entry: EtcdMemberEntry): readonly [number, number, number] => {
     const m = memberOf(o, entry);
-    return [Number(m !== undefined && stays(m)), m?.self?.applied ?? 0];
+    const staysLong = m !== undefined && stays(m);
+    return [Number(staysLong), Number(staysLong && dueFields(o, m).length === 0), m?.self?.applied ?? 0];
   };
   const ranked = healthyVoters(o)
     .filter((entry) => entry.id !== id)
     .map((entry) => ({ entry, rank: rank(entry) }))
-    .toSorted((a, b) => b.rank[0] - a.rank[0] || b.rank[1] - a.rank[1]);
+    .toSorted((a, b) => b.rank[0] - a.rank[0] || b.rank[1] - a.rank[1] || b.rank[2] - a.rank[2]);
   const [best] = ranked;
   return best && { entry: best.entry, stays: best.rank[0] === 1 };
 }

@@ -6,6 +6,8 @@ import type { EventRecord } from '../../runtime/plan.ts';
 import { ROTATING } from './credentials/state.ts';
 import type { Observed } from './observed.ts';
 import { RESTORED, RESTORING } from './restore.ts';
+import { ROLLING_OUT } from './rollout/reasons.ts';
+import { UPDATE_PENDING } from './rollout/state.ts';
 
 const EXPECTED = [
   'WaitingForSeed',
@@ -15,6 +17,8 @@ const EXPECTED = [
   'QuorumAvailable',
   'SpecChanged',
   'Scaling',
+  ROLLING_OUT,
+  UPDATE_PENDING,
   'Paused',
   'Valid',
   'Issuing',

@@ -17,10 +17,9 @@ import {
   nameOf,
   participates,
   type SelfReport,
-  wanted,
 } from './observed.ts';
 import { isHealthy, votersOf } from './quorum.ts';
-import { isUpToDate } from './spec-drift.ts';
+import { outdatedFields } from './rollout/template.ts';
 
 const MI = 1024 ** 2;
 const SMALLEST = 16 * MI;
@@ -54,6 +53,26 @@ function roleOf(m: MemberView, before: MemberEntry | undefined, leader: string |
   return before.role === 'leader' && leader !== undefined && leader !== before.id ? 'follower' : before.role;
 }
 
+/** The smallest lag that is reported. Each power of ten costs a status write. */
+const MIN_LAG = 1_000;
+
+/** In raft entries, behind the member that has applied most. */
+function lagOf(o: ClusterFacts, { self }: MemberView): { readonly lag?: number } {
+  const furthest = Math.max(...o.members.map((each) => each.self?.applied ?? 0));
+  const behind = self ? furthest - self.applied : 0;
+  return behind < MIN_LAG ? {} : { lag: 10 ** Math.floor(Math.log10(behind)) };
+}
+
+/** Where it runs, and what it lacks of the spec. */
+function placeOf(o: ClusterFacts, m: MemberView): Partial<MemberEntry> {
+  const outdated = outdatedFields(o, m);
+  return {
+    ...(outdated.length > 0 && { outdated: [...outdated] }),
+    ...present({ node: m.pod.is === 'present' ? m.pod.node : undefined, zone: m.zone }),
+    ...lagOf(o, m),
+  };
+}
+
 function figures(m: MemberView, self: SelfReport, before: MemberEntry | undefined): Partial<MemberEntry> {
   const size = coarseSize(self.databaseBytes, parseMebibytes(before?.databaseSize));
   return {
@@ -72,6 +91,7 @@ function lastFigures(m: MemberView, before: MemberEntry | undefined): Partial<Me
 }
 
 function statusOf(
+  o: ClusterFacts,
   m: MemberView,
   before: MemberEntry | undefined,
   leader: string | undefined,
@@ -85,6 +105,7 @@ function statusOf(
     ...present({ id, version }),
     role,
     ...(m.self ? figures(m, m.self, before) : lastFigures(m, before)),
+    ...placeOf(o, m),
     since: before?.role === role ? (before.since ?? now) : now,
   };
 }
@@ -142,7 +163,7 @@ export function membersStatus(o: ClusterFacts, now: string): MembersStatus {
   const leaderId = newestLeader(o);
   const members = o.members.map((m) => {
     const known = before.find((b) => b.name === nameOf(m));
-    return statusOf(m, known, leaderId, now);
+    return statusOf(o, m, known, leaderId, now);
   });
   const leader = members.find((m) => (leaderId === undefined ? m.role === 'leader' : m.id === leaderId))?.name;
   const version = lowest(members.flatMap((m) => m.version ?? []));
@@ -151,7 +172,7 @@ export function membersStatus(o: ClusterFacts, now: string): MembersStatus {
   return {
     ...(members.length > 0 && { members }),
     ...present({ leader, version }),
-    updatedMembers: o.members.filter((m) => isUpToDate(m, wanted(o))).length,
+    updatedMembers: o.members.filter((m) => outdatedFields(o, m).length === 0).length,
     ...(voters > 0 && { quorum: { needed, healthy, margin: healthy - needed } }),
   };
 }

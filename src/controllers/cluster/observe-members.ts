@@ -4,9 +4,10 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, drainingSince, volumeClaimName } from '../../api/names.ts';
 import { FETCHED_VOLUME } from '../../domain/agent-task.ts';
-import { isCordoned, isOutOfService, readinessOf, SELECTED_NODE } from '../../domain/node.ts';
+import { isCordoned, isOutOfService, readinessOf, SELECTED_NODE, ZONE_LABEL } from '../../domain/node.ts';
 import { controllerOf, identity, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
+import { stampIn } from '../../domain/pod-template.ts';
 import type { Container, Node, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
@@ -44,6 +45,7 @@ export const viewOf = (ports: Omit<MemberStores, 'members'>, cluster: EtcdCluste
     ...(nodeName !== undefined && (node === undefined || isOutOfService(node)) && { nodeGone: true }),
     ...(node && { nodeReady: readinessOf(node) }),
     ...(node && isCordoned(node) && { nodeCordoned: true }),
+    ...present({ zone: node?.metadata.labels?.[ZONE_LABEL] }),
   };
 };
 
@@ -89,6 +91,7 @@ function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember)
     ...present({ preStopMs: preStopMs(pod) }),
     ...(draining !== undefined && { drainingSince: Date.parse(draining) || 0 }),
     ...((client || peer) && { tls: present({ client, peer }) }),
+    ...present({ stamp: stampIn(pod.metadata.annotations), node: pod.spec?.nodeName }),
   };
 }
 

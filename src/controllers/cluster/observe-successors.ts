@@ -7,7 +7,7 @@ import type { Client } from '../../kube/client.ts';
 import { ApiError, isNotLeading, isRefusal } from '../../kube/errors.ts';
 import { pods } from '../../kube/resources.ts';
 import { restartedBy } from './decide.ts';
-import { type Gathered, type MemberView, nameOf, type Successor } from './observed.ts';
+import { type Gathered, nameOf, type Successor } from './observed.ts';
 
 export interface SuccessorPorts {
   readonly client: Pick<Client, 'dryRunCreate'>;
@@ -27,8 +27,8 @@ export async function observeSuccessors(
   const checked: Successor[] = [];
   for (;;) {
     const next = restartedBy({ ...gathered, successors: checked });
-    if (!next || checked.some(({ member }) => member === nameOf(next))) return checked;
-    const { aboutAll, ...answer } = await check(ports, gathered.cluster, next, signal);
+    if (!next || checked.some(({ member }) => member === nameOf(next.member))) return checked;
+    const { aboutAll, ...answer } = await check(ports, gathered.cluster, next.successor, signal);
     if (aboutAll) return gathered.members.map((m) => ({ ...answer, member: nameOf(m) }));
     checked.push(answer);
   }
@@ -37,7 +37,7 @@ export async function observeSuccessors(
 async function check(
   { client, podOf }: SuccessorPorts,
   cluster: EtcdCluster,
-  { object }: MemberView,
+  object: EtcdMember,
   signal: AbortSignal,
 ): Promise<Successor & { readonly aboutAll?: boolean }> {
   const { name: member } = identity(object);

@@ -12,6 +12,7 @@ import { findCondition } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
 import { type EtcdMemberEntry, isEntryOf } from '../../domain/member-entry.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
+import type { Stamp } from '../../domain/pod-template.ts';
 import type { Report } from '../../domain/quorum.ts';
 import { type ReadHolding, unreadObject } from '../../domain/unread.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
@@ -51,6 +52,9 @@ export type PodView =
       readonly isForRestore?: boolean;
       /** When the Pod was taken out of the client Service for a restart. */
       readonly drainingSince?: number;
+      /** What it was built from; `undefined` for a Pod of an earlier operator. */
+      readonly stamp?: Stamp;
+      readonly node?: string;
     };
 
 /** What a member's own etcd reported in this reconcile. Ids are hexadecimal, as etcdctl prints them; without a leader, `leader` is `undefined`. */
@@ -73,6 +77,8 @@ export interface MemberView {
   readonly nodeReady?: string;
   /** For how long this process has observed that its Pod is not ready, since its etcd started and its node became Ready again. */
   readonly unreadyForMs?: number;
+  /** Of its node. */
+  readonly zone?: string;
   /** Its node is cordoned, or about to be drained. */
   readonly nodeCordoned?: boolean;
   readonly pvcObject?: PersistentVolumeClaim;

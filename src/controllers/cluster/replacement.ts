@@ -17,6 +17,7 @@ import { quarantineSteps } from './quarantine.ts';
 import { isCorrupt, isHealthy } from './quorum.ts';
 import { currentRepair, failedReplacements, hasFailedTooOften } from './replacement-back-off.ts';
 import { recordedReplacements } from './replacement-rate.ts';
+import { isEvidenceSuspended } from './rollout/failure.ts';
 
 /** When the first replacement of the present failure started. */
 const sinceOf = (o: Observed): string => currentRepair(o)?.since ?? currentRepair(o)?.last ?? iso(o.now);
@@ -57,7 +58,7 @@ function failure(m: MemberView): string | undefined {
 export function lossOf(o: Observed, m: MemberView): string | undefined {
   if (!isNotBeingDeleted(m) || entryOf(o, m) === undefined || isHealthy(o, m)) return undefined;
   if (isCorrupt(o, m)) return `${nameOf(m)} (Corrupt): its data differs from the data of a quorum`;
-  return failure(m);
+  return isEvidenceSuspended(o, m) ? undefined : failure(m);
 }
 
 /** Deleting such a cluster would destroy the data that its other members still have. */

@@ -11,6 +11,7 @@ import { TEMPLATE_FIELDS, type Template } from '../../api/template.ts';
 import { type ConditionUpdate, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
 import { NOT_YET_SUPPORTED, type NotYet, notYetConditions } from '../../domain/not-yet-supported.ts';
+import { RESTART_FIELDS } from '../../domain/pod-template.ts';
 import { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
@@ -87,7 +88,8 @@ const sameAmounts = (is: Amounts = {}, want: Amounts = {}): boolean =>
 const sameResources = (is: Resources = {}, want: Resources = {}): boolean =>
   sameAmounts(is.limits, want.limits) && sameAmounts(is.requests, want.requests) && sameJson(is.claims, want.claims);
 
-function sameField(field: keyof Template, is: Template, want: Template): boolean {
+/** Whether two templates mean the same by a field. */
+export function sameField(field: keyof Template, is: Template, want: Template): boolean {
   if (field === 'storage') return sameQuantity(is.storage.size, want.storage.size);
   return field === 'resources' ? sameResources(is.resources, want.resources) : sameJson(is[field], want[field]);
 }
@@ -103,10 +105,15 @@ const differing = (member: EtcdMember, target: Template): readonly (keyof Templa
 
 export const isUpToDate = (m: MemberView, target: Template): boolean => differing(m.object, target).length === 0;
 
+/** A change of these restarts no member. */
+export const IN_PLACE_FIELDS: readonly (keyof Template)[] = TEMPLATE_FIELDS.filter(
+  (field) => !RESTART_FIELDS.includes(field),
+);
+
 /** The template fields that differ from the target in a member, each as a sentence. */
-export function unapplied(o: ClusterFacts): readonly string[] {
+export function unapplied(o: ClusterFacts, fields: readonly (keyof Template)[] = TEMPLATE_FIELDS): readonly string[] {
   const target = wanted(o);
-  return TEMPLATE_FIELDS.flatMap((field) => {
+  return fields.flatMap((field) => {
     const behind = o.members.filter((m) => !sameField(field, m.object.spec, target));
     if (behind.length === 0) return [];
     const name = field === 'storage' ? 'storage.size' : field;

@@ -20,6 +20,7 @@ import {
   world as members,
   unreachable,
   up,
+  withCredentials,
 } from '../../../test/support/builders/members.ts';
 import { remembering } from '../../../test/support/builders/plan.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
@@ -200,7 +201,7 @@ test.each<[string, Gathered, readonly string[]]>([
     ['Available=True/QuorumHealthy', 'Progressing=False/NameConflict', 'Degraded=True/NameConflict'],
   ],
   [
-    'an edit that has reached no member is progressing',
+    'what differed before this operator took over waits for an edit',
     world(
       {
         ...served,
@@ -219,7 +220,7 @@ test.each<[string, Gathered, readonly string[]]>([
         }),
       },
     ),
-    ['Available=True/QuorumHealthy', 'Progressing=True/SpecChanged', 'Degraded=False/QuorumHealthy'],
+    ['Available=True/QuorumHealthy', 'Progressing=False/UpdatePending', 'Degraded=False/QuorumHealthy'],
   ],
 ])('%s', (_name, observed, conditions) => {
   expect(conditionsOf(observed)).toEqual(conditions);
@@ -385,6 +386,6 @@ describe('the deadline', () => {
     ['a delay without a deadline', undefined, 5_000, 5_000],
   ])('requeues for %s', (_what, progressDeadline, delayMs, expected) => {
     const o = world({ ...FORMED, ...(progressDeadline !== undefined && { progressDeadline }) }, true);
-    expect(requeueMs(o, undefined, [delayMs])).toBe(expected);
+    expect(requeueMs(withCredentials(o), undefined, [delayMs])).toBe(expected);
   });
 });

@@ -24,7 +24,6 @@ import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC, stepFailures } from './manag
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
   brokenMembers,
-  type ClusterFacts,
   clusterIdMismatch,
   conflicts,
   desired,
@@ -45,8 +44,10 @@ import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts'
 import { isExhausted, isRateLimited } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
 import { restoreConditions } from './restore.ts';
+import { rolloutProgress, rolloutRequeueMs } from './rollout/progress.ts';
 import {
   IMAGE_ALLOWED,
+  IN_PLACE_FIELDS,
   imageConditions,
   notYet,
   progressDeadline,
@@ -100,9 +101,10 @@ export function statusOf(
   const latched: EtcdClusterStatus = { ...before, ...resumedDeadline(o, before), ...latch };
   const s = situation(o, latched, [message, ...stepFailures(o)].join('; '), wantedBy);
   const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
-  const isApplied = s.unapplied === '' && s.held === undefined && s.credentials.unsecured === undefined;
+  const isApplied = s.unapplied === '' && !s.rollout && s.held === undefined && s.credentials.unsecured === undefined;
   const reached = arrived && isApplied && s.terminating === undefined;
-  const { progressDeadline: deadline, repair, quarantinedVolumes: _k, ...observed } = latched;
+  const { progressDeadline: deadline, repair, rollout, quarantinedVolumes: _k, ...observed } = latched;
+  const waits = s.held !== undefined || s.rollout?.waits === true;
   const { members: _m, leader: _l, version: _v, quorum: _q, ...rest } = observed;
   const updates: readonly ConditionUpdate[] = [
     { type: 'Available', ...available(s) },
@@ -123,7 +125,8 @@ export function statusOf(
   const obsolete = [...PASSING, ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED])];
   return {
     ...rest,
-    ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
+    ...(deadline !== undefined && !reached && !waits && { progressDeadline: deadline }),
+    ...(rollout && { rollout: reached && s.paused === undefined ? {} : rollout }),
     ...(repair !== undefined && !hasRecovered(o) && { repair }),
     readyMembers: s.ready,
     brokenMembers: brokenMembers(o),
@@ -152,7 +155,9 @@ type Situation = ReturnType<typeof situation>;
 
 function situation(o: Observed, latched: EtcdClusterStatus, message: string, wantedBy: WantedChange) {
   const before = findCondition(latched.conditions, 'Available');
-  const deadline = latched.progressDeadline;
+  // What running members lack. A paused cluster has none.
+  const rollout = latched.clusterID === undefined || desired(o) === 0 ? undefined : rolloutProgress(o, message);
+  const deadline = rollout?.waits ? undefined : latched.progressDeadline;
   // Available before: a member that is not ready is then a failure, not a slow start.
   const served = before?.status === 'True' || before?.reason === 'QuorumLost';
   const suspended = isSuspended(o.cluster);
@@ -183,7 +188,8 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     starting: !served && o.members.every((m) => isNotBeingDeleted(m) && evidence(m) === undefined),
     lost: lossOfAll(o),
     taken: conflicts(o).join('; '),
-    unapplied: unapplied(o).join(', '),
+    unapplied: unapplied(o, IN_PLACE_FIELDS).join(', '),
+    rollout,
     inFlight: deadline !== undefined,
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     trouble: etcdError(o) !== undefined ? message : (clusterIdMismatch(o) ?? ''),
@@ -266,8 +272,8 @@ function progressing(s: Situation, reached: boolean): Condition {
   if (s.credentials.locked && !reached) return no(s.credentials.locked.reason, s.credentials.locked.message);
   const missing =
     s.unapplied === ''
-      ? s.message
-      : `not applied yet, because this build does not change running members: ${s.unapplied}`;
+      ? (s.rollout?.message ?? s.message)
+      : `not applied yet, because this build does not change the volumes of running members: ${s.unapplied}`;
   if (!reached && s.late)
     return no(
       s.formed ? 'DeadlineExceeded' : 'BootstrapFailed',
@@ -276,6 +282,7 @@ function progressing(s: Situation, reached: boolean): Condition {
   if (s.exhausted) return no('ReplacementsExhausted', s.message);
   if (s.rateLimited) return no('ReplacementRateLimited', s.message);
   if (s.refused?.hopeless) return no(REFUSED, s.refused.message);
+  if (s.rollout?.waits === false) return yes(s.rollout.reason, s.rollout.message);
   if (s.formed && s.unapplied !== '') return yes('SpecChanged', missing);
   if (!s.formed && s.paused === undefined) return yes('WaitingForSeed', s.message);
   if ((s.broken && !s.whole) || s.terminating !== undefined) return yes('Repairing', s.message);
@@ -285,6 +292,7 @@ function progressing(s: Situation, reached: boolean): Condition {
   if (!reached && s.inFlight) return yes(s.serving > s.ready ? 'Scaling' : 'WaitingForMembers', s.message);
   if (s.unread) return no(s.unread.reason, s.unread.message);
   if (s.credentials.rotating !== undefined) return yes(ROTATING, s.credentials.rotating);
+  if (s.rollout) return no(s.rollout.reason, s.rollout.message);
   return no('Reconciled', 'All members match the spec');
 }
 
@@ -315,7 +323,7 @@ function degraded(s: Situation): Condition {
 
 /** The shortest delay that was asked for, or less when a deadline has to be reported or an object to be read again. */
 export function requeueMs(
-  o: ClusterFacts,
+  o: Observed,
   latch: Decisions['latch'],
   asked: readonly (number | undefined)[],
 ): number | undefined {
@@ -324,6 +332,7 @@ export function requeueMs(
     ...asked,
     untilDeadline > 0 ? untilDeadline : undefined, // NaN without a deadline
     backupRequeueMs(o),
+    rolloutRequeueMs(o),
     unreadableObjects(o).length > 0 ? UNREADABLE_RECHECK_MS : undefined,
     o.successors?.some(({ refusedBy }) => refusedBy !== undefined) ? REFUSED_POD_RECHECK_MS : undefined,
   ].filter((ms) => ms !== undefined);

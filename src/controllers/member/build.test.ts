@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { aMember, SEED_NAME } from '../../../test/support/builders/builders.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { INITIAL_CHECK_ANNOTATION, INITIAL_CLUSTER_ANNOTATION, INITIAL_STATE_ANNOTATION } from '../../api/names.ts';
+import {
+  INITIAL_CHECK_ANNOTATION,
+  INITIAL_CLUSTER_ANNOTATION,
+  INITIAL_STATE_ANNOTATION,
+  TEMPLATE_ANNOTATION,
+} from '../../api/names.ts';
 import { memberPod, volumeClaim } from './build.ts';
 
 const options = {
@@ -35,7 +40,7 @@ test('a joining member reads the member list at every start, and a joined one ca
   const name = joiner.metadata.name ?? '';
   expect(joined.spec?.containers[0]?.command).toContain(`--initial-cluster=${name}=http://${name}.db.ns.svc:2380`);
   expect(joined.spec?.containers[0]?.command).toContain('--initial-cluster-state=existing');
-  expect(Object.keys(joined.metadata.annotations ?? {})).toEqual([INITIAL_CHECK_ANNOTATION]);
+  expect(Object.keys(joined.metadata.annotations ?? {})).toEqual([INITIAL_CHECK_ANNOTATION, TEMPLATE_ANNOTATION]);
 });
 
 test('a joined member never bootstraps', () => {
@@ -125,7 +130,12 @@ describe('the Pod options of a cluster', () => {
     const { labels, annotations } = podOf({ additionalMetadata }).metadata;
     expect(labels).toMatchObject({ team: 'a', 'app.kubernetes.io/name': 'etcd' });
     expect(labels).not.toHaveProperty('etcd-operator.cozystack.io/role');
-    expect(annotations).toEqual({ note: 'b', [INITIAL_STATE_ANNOTATION]: 'new', [INITIAL_CHECK_ANNOTATION]: 'false' });
+    expect(annotations).toEqual({
+      note: 'b',
+      [INITIAL_STATE_ANNOTATION]: 'new',
+      [INITIAL_CHECK_ANNOTATION]: 'false',
+      [TEMPLATE_ANNOTATION]: expect.any(String),
+    });
     expect(volumeClaim(aMember({ spec: { additionalMetadata } })).metadata.labels).toMatchObject({ team: 'a' });
   });
 

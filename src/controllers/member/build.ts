@@ -25,6 +25,7 @@ import { metadataWith } from '../../domain/additional-metadata.ts';
 import { STATE_VARIABLE } from '../../domain/agent-task.ts';
 import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../../domain/member-address.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
+import { stampAnnotation, stampOf } from '../../domain/pod-template.ts';
 import { DEFAULT_GRACE_SECONDS, PRE_STOP_SECONDS } from '../../domain/timing.ts';
 import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../../gen/kube.ts';
 import { present } from '../../lib/present.ts';
@@ -243,7 +244,9 @@ export function memberPod(
     metadata: {
       name: identity(member).name,
       namespace: identity(member).namespace,
-      ...metadataWith(member.spec.additionalMetadata, podLabels(member, options.votes), { annotations }),
+      ...metadataWith(member.spec.additionalMetadata, podLabels(member, options.votes), {
+        annotations: { ...annotations, ...stampAnnotation(stampOf(member, options.imageRepository)) },
+      }),
       ownerReferences: ownedBy(etcdMembers, member),
     },
     spec: {

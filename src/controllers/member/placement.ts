@@ -2,6 +2,7 @@
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../../api/names.ts';
 import { USER } from '../../api/security.ts';
+import { ZONE_LABEL } from '../../domain/node.ts';
 import type {
   Affinity,
   PodAffinityTerm,
@@ -12,7 +13,6 @@ import type {
 import { present } from '../../lib/present.ts';
 
 const HOST = 'kubernetes.io/hostname';
-const ZONE = 'topology.kubernetes.io/zone';
 
 /** Members only: Jobs that carry the cluster's label must not influence where members are scheduled. */
 const sameCluster = (member: EtcdMember) => ({
@@ -37,7 +37,9 @@ function affinity(member: EtcdMember): Affinity | undefined {
 function topologySpreadConstraints(member: EtcdMember): readonly TopologySpreadConstraint[] | undefined {
   const { spread, topologySpreadConstraints: stated } = member.spec;
   if (stated !== undefined || spread === undefined || spread === 'None') return stated;
-  return [{ maxSkew: 1, topologyKey: ZONE, whenUnsatisfiable: 'ScheduleAnyway', labelSelector: sameCluster(member) }];
+  return [
+    { maxSkew: 1, topologyKey: ZONE_LABEL, whenUnsatisfiable: 'ScheduleAnyway', labelSelector: sameCluster(member) },
+  ];
 }
 
 /** A user cannot override what the restricted Pod Security Standard requires. */

@@ -5,7 +5,7 @@ import { pods } from '../../../src/kube/resources.ts';
 import type { ModelEtcd } from '../model/etcd.ts';
 import type { Group } from '../model/etcd-group.ts';
 import { newDisk } from '../model/etcd-node.ts';
-import { type EtcdFlags, mayRestore, parseCommand, versionOf } from './command-line.ts';
+import { type EtcdFlags, isPulled, mayRestore, parseCommand, versionOf } from './command-line.ts';
 import { type Ground, NAMESPACE } from './ground.ts';
 import { Mounts, sourcesOf } from './mounts.ts';
 import type { Nodes } from './nodes.ts';
@@ -120,7 +120,7 @@ export class Kubelet {
   #start(run: Run): void {
     const pod = this.#pod(run);
     if (!pod || !this.#mayStart(run)) return;
-    if (!this.mounts.mount(run.uid, sourcesOf(pod), () => this.#nodes.isUp(run.node)))
+    if (!isPulled(pod) || !this.mounts.mount(run.uid, sourcesOf(pod), () => this.#nodes.isUp(run.node)))
       return this.#ground.soon(MOUNT_RETRY_MS, 3 * MOUNT_RETRY_MS, () => this.#start(run));
     if (restores(pod) && run.prepared !== 'done') return this.#prepare(run);
     if (run.lastEnd) run.restarts++;

@@ -48,6 +48,7 @@ export class Scheduler {
     const named = pod.spec?.volumes?.some((v) => v.persistentVolumeClaim);
     const claim = this.#volumes.claimOf(pod);
     if (named && (!claim || claim.metadata.deletionTimestamp || claim.status?.phase === 'Lost')) return undefined;
+    if (Object.keys(pod.spec?.nodeSelector ?? {}).length > 0) return undefined; // no node has a label
     const bound = this.#volumes.of(claim?.metadata.uid);
     const able = this.#nodes.all.filter(
       ({ name, state, cordoned }) => state === 'up' && !cordoned && (!bound?.node || bound.node === name),

@@ -1,21 +1,51 @@
 /** Which outdated member restarts next, and whether it may do so now. */
 import type { Blocked } from '../../../domain/disruption.ts';
+import { SETTLE_MS } from '../../../domain/timing.ts';
+import { ROTATING } from '../credentials/state.ts';
 import { blockedBy } from '../disruption-view.ts';
-import { entryOf, type MemberView, type Observed } from '../observed.ts';
+import { entryOf, type MemberView, memberOf, nameOf, type Observed, readyCondition } from '../observed.ts';
+import { votersOf } from '../quorum.ts';
 import { cutOffMembers } from './expired.ts';
-import { leaderLast } from './order.ts';
+import { restartOrder } from './order.ts';
 import { type Outdated, outdatedBecause } from './reasons.ts';
+import { templateOf } from './state.ts';
+import { versionChangeBlockedBy } from './version-change.ts';
 
 /** The outdated member that restarts next, although it may have to wait. */
-const nextToRestart = (o: Observed): MemberView | undefined =>
-  leaderLast(
+export const nextToRestart = (o: Observed): MemberView | undefined =>
+  restartOrder(
     o,
     o.members.filter((m) => outdatedBecause(o, m).length > 0),
   )[0];
 
+/** Its restart changes the version of its etcd. */
+export const changesVersion = (o: Observed, m: MemberView): boolean =>
+  m.object.spec.version !== templateOf(o, m).version;
+
+/** For how long all voters must still be ready before the next one is restarted for an edit: an error may show only after a while. */
+export function settlesInMs(o: Observed): number {
+  const settleMs = Math.max(SETTLE_MS, (o.cluster.spec.updateStrategy?.minReadySeconds ?? 0) * 1_000);
+  const readySince = votersOf(o).map((entry) => {
+    const m = memberOf(o, entry);
+    return Date.parse((m && readyCondition(m.object)?.lastTransitionTime) ?? '') || 0;
+  });
+  return Math.max(0, ...readySince.map((since) => settleMs - (o.now - since)));
+}
+
+const unsettled = (o: Observed): Blocked | undefined =>
+  settlesInMs(o) > 0
+    ? { reason: 'NotSettled', message: 'all members must be ready for a while before the next one is restarted' }
+    : undefined;
+
+/** What an edit waits for, and a CA rotation does not. */
+const editBlockedBy = (o: Observed, m: MemberView): Blocked | undefined =>
+  unsettled(o) ?? (changesVersion(o, m) ? versionChangeBlockedBy(o) : undefined);
+
 function rollingBlockedBy(o: Observed): Blocked | undefined {
   const next = nextToRestart(o);
-  return next && blockedBy(o, entryOf(o, next)?.id, 'restart');
+  if (!next) return undefined;
+  const isEdit = outdatedBecause(o, next).every(({ reason }) => reason !== ROTATING);
+  return blockedBy(o, entryOf(o, next)?.id, 'restart') ?? (isEdit ? editBlockedBy(o, next) : undefined);
 }
 
 /** Why the next outdated member is not restarted now; `undefined` when it is, or when none is outdated. */
@@ -34,3 +64,10 @@ export function restartCandidate(o: Observed): Candidate | undefined {
   const m = rollingBlockedBy(o) === undefined ? nextToRestart(o) : undefined;
   return m && { m, reasons: outdatedBecause(o, m) };
 }
+
+/** Of the next member, for the condition. */
+export const waitsFor = (o: Observed): string | undefined => {
+  const next = nextToRestart(o);
+  const blocked = next && restartBlockedBy(o);
+  return blocked && `${nameOf(next)} is next and waits: ${blocked.message}`;
+};

@@ -1,6 +1,6 @@
 /** Members that no new connection reaches any more, because CAs or certificates have expired, and that a restart would mend. */
 import type { Blocked } from '../../../domain/disruption.ts';
-import { loads } from '../credentials/state.ts';
+import { loads, ROTATING } from '../credentials/state.ts';
 import { blockedBy } from '../disruption-view.ts';
 import { type MemberView, nameOf, type Observed } from '../observed.ts';
 import { outdatedBecause } from './reasons.ts';
@@ -21,5 +21,5 @@ export interface CutOff {
 /** Only with another CA bundle: with the same one, a member would be as unreachable as before. */
 export const cutOffMembers = (o: Observed): readonly CutOff[] =>
   o.members
-    .filter((m) => isCutOff(o, m) && outdatedBecause(o, m).length > 0)
+    .filter((m) => isCutOff(o, m) && outdatedBecause(o, m).some(({ reason }) => reason === ROTATING))
     .map((m) => ({ m, blockedBy: blockedBy(o, nameOf(m), 'restartExpired') }));

@@ -1,8 +1,11 @@
 /** Why a member is outdated and has to restart. A new reason to restart members is a function in CHECKERS. */
+import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
 import { serviceAccountOf } from '../../../domain/agent-pod.ts';
 import { loadsOther, ROTATING } from '../credentials/state.ts';
-import type { MemberView, Observed } from '../observed.ts';
+import { hasJoined, type MemberView, type Observed } from '../observed.ts';
 import { votersOf } from '../quorum.ts';
+import { isRestartRequested, rolledFields, templateOf } from './state.ts';
+import { describedFields } from './template.ts';
 
 export interface Outdated {
   /** Reason of the Event. */
@@ -33,7 +36,21 @@ const hasAccessToStore: Checker = (o, { pod }) => {
     : undefined;
 };
 
-const CHECKERS: readonly Checker[] = [loadsOtherBundle, hasAccessToStore];
+/** Reason of the condition Progressing and of the Event of each restart. */
+export const ROLLING_OUT = 'RollingOut';
+
+const hasOtherTemplate: Checker = (o, m) => {
+  const fields = rolledFields(o, m);
+  if (fields.length === 0) return undefined;
+  return { reason: ROLLING_OUT, message: `to apply ${describedFields(fields, templateOf(o, m))}` };
+};
+
+const restartRequested: Checker = (o, m) =>
+  hasJoined(m) && isRestartRequested(o, m)
+    ? { reason: 'RestartRequested', message: `because the annotation ${RESTARTED_AT_ANNOTATION} has changed` }
+    : undefined;
+
+const CHECKERS: readonly Checker[] = [loadsOtherBundle, hasAccessToStore, hasOtherTemplate, restartRequested];
 
 /** All reasons at once: a member that is outdated in two ways restarts once. */
 export const outdatedBecause = (o: Observed, m: MemberView): readonly Outdated[] =>

@@ -2,10 +2,14 @@
 import { DRAINING_ANNOTATION, OLD_DRAINING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import { DRAIN_MS, PRE_STOP_SECONDS } from '../../../domain/timing.ts';
 import { iso } from '../../../lib/time.ts';
-import { type ObjectRef, refTo, type Step } from '../../../runtime/plan.ts';
+import { refTo, type Step } from '../../../runtime/plan.ts';
 import { transferFirst } from '../etcd-calls.ts';
 import { type ClusterDecision, entryOf, isInMemory, type MemberView, type Observed } from '../observed.ts';
 import { votersOf } from '../quorum.ts';
+import { progressDeadline } from '../spec-drift.ts';
+import { podOf } from './pod-ref.ts';
+import { dueFields } from './state.ts';
+import { updateSteps } from './update.ts';
 
 export interface Restart {
   readonly m: MemberView;
@@ -34,9 +38,16 @@ function nextStep(o: Observed, { m, message, reason }: Restart): ClusterDecision
   if (drainedMs < DRAIN_MS)
     return { message: `${message}; taking it out of the client Service first`, requeueAfterMs: DRAIN_MS - drainedMs };
   // Data in memory is lost with the Pod, which would come back empty: the whole member is replaced.
-  const what = votes && isInMemory(m) ? refTo('EtcdMember', m.object) : podOf(m);
-  return { message, steps: [{ do: 'delete', what }], event: { type: 'Normal', reason, note: message } };
+  const isReplaced = votes && isInMemory(m);
+  const steps: readonly Step[] = isReplaced
+    ? [{ do: 'delete', what: refTo('EtcdMember', m.object) }]
+    : [...updateSteps(o, m), { do: 'delete', what: podOf(m) }];
+  return { message, ...deadlineOf(o, m), steps, event: { type: 'Normal', reason, note: message } };
 }
+
+/** A member that is not ready by then with the fields that it gets now has failed, and the rollout stops. */
+export const deadlineOf = (o: Observed, m: MemberView): Pick<ClusterDecision, 'latch'> =>
+  dueFields(o, m).length > 0 ? { latch: { progressDeadline: progressDeadline(o) } } : {};
 
 /** Its Pod leaves the client Service when it is deleted, and its etcd goes on for a while. */
 const drainsItself = ({ pod }: MemberView): boolean =>
@@ -58,8 +69,3 @@ export const trafficPatch = (m: MemberView, since: string | null, role: string |
     },
   },
 });
-
-export function podOf(m: MemberView): ObjectRef {
-  const { namespace = '', name = '' } = m.object.metadata;
-  return { kind: 'Pod', namespace, name, uid: (m.pod.is === 'present' && m.pod.uid) || '' };
-}

@@ -3,14 +3,25 @@ import { ROLE_VOTER } from '../../../api/names.ts';
 import type { Step } from '../../../runtime/plan.ts';
 import { ROTATING } from '../credentials/state.ts';
 import { type Contributed, type Decided, type MemberView, nameOf, type Observed } from '../observed.ts';
-import { restartCandidate } from '../rollout/candidate.ts';
+import { brokenMembersToUpdate } from '../rollout/broken.ts';
+import { changesVersion, restartCandidate } from '../rollout/candidate.ts';
 import { cutOffMembers } from '../rollout/expired.ts';
-import { drainingForMs, podOf, restarting, trafficPatch } from '../rollout/restart.ts';
+import { rolloutFailure } from '../rollout/failure.ts';
+import { relabelMemberSteps } from '../rollout/metadata.ts';
+import { podOf } from '../rollout/pod-ref.ts';
+import { ROLLING_OUT } from '../rollout/reasons.ts';
+import { deadlineOf, drainingForMs, restarting, trafficPatch } from '../rollout/restart.ts';
+import { dueFields, ROLLOUT_FAILED, templateOf } from '../rollout/state.ts';
+import { describedFields } from '../rollout/template.ts';
+import { updateSteps } from '../rollout/update.ts';
+import { beforeVersionChange, versionChangeBlockedBy } from '../rollout/version-change.ts';
 
 export function restart(o: Observed): Decided {
   const { m, reasons = [] } = restartCandidate(o) ?? {};
   const [first] = reasons;
   if (!m || !first) return undefined;
+  const before = changesVersion(o, m) ? beforeVersionChange(o) : undefined;
+  if (before) return before;
   const message = `${nameOf(m)} is restarted ${reasons.map((each) => each.message).join(', ')}`;
   return restarting(o, { m, message, reason: first.reason });
 }
@@ -25,6 +36,47 @@ export function restartExpired(o: Observed): Decided {
   const message = `${nameOf(m)} is restarted with the new CA bundle: the certificates have expired, and no new connection reaches it`;
   const steps: readonly Step[] = [{ do: 'delete', what: podOf(m) }];
   return { message, steps, restarts: m, event: { type: 'Normal', reason: ROTATING, note: message } };
+}
+
+/**
+ * The Pod of a member that takes no part is replaced by one with the present template, without waiting for other members. This is
+ * how a wrong edit is taken back.
+ */
+export function updateBroken(o: Observed): Decided {
+  const m = brokenMembersToUpdate(o).find((each) => each.blockedBy === undefined)?.m;
+  if (!m) return undefined;
+  const isDeleted = m.pod.is === 'present' && m.pod.terminating !== true;
+  const steps: readonly Step[] = [
+    ...updateSteps(o, m),
+    ...(isDeleted ? [{ do: 'delete', what: podOf(m) } as const] : []),
+  ];
+  const fields = describedFields(dueFields(o, m), templateOf(o, m));
+  const message = `${nameOf(m)} is not ready, and is restarted with another ${fields}`;
+  const event = { type: 'Normal', reason: ROLLING_OUT, note: message } as const;
+  return { message, ...deadlineOf(o, m), steps, restarts: m, event };
+}
+
+/** Recorded before the member gets back what it had: otherwise it would get the edit again at once. */
+export function stopRollout(o: Observed): Decided {
+  const failure = rolloutFailure(o);
+  if (!failure) return undefined;
+  const { message, rollout } = failure;
+  return { message, latch: { rollout }, event: { type: 'Warning', reason: ROLLOUT_FAILED, note: message } };
+}
+
+/** With updateStrategy OnDelete, EtcdMembers are changed, and their Pods follow when a user deletes them. */
+export function updateSpecs(o: Observed): Decided {
+  if (o.cluster.spec.updateStrategy?.type !== 'OnDelete') return undefined;
+  const m = o.members.find((each) => updateSteps(o, each).length > 0);
+  if (!m) return undefined;
+  const before = changesVersion(o, m) ? (versionChangeBlockedBy(o) ?? beforeVersionChange(o)) : undefined;
+  if (before) return 'reason' in before ? undefined : before;
+  return { message: `the next Pod of ${nameOf(m)} has the edit`, steps: updateSteps(o, m) };
+}
+
+export function relabelMembers(o: Observed): Contributed {
+  const sequences = relabelMemberSteps(o);
+  return sequences.length === 0 ? undefined : { message: 'additionalMetadata has changed', sequences };
 }
 
 /** A member that is not restarted after all, or has to wait for another one, goes back into the client Service. */

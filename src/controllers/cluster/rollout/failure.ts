@@ -1,0 +1,68 @@
+/** A member that does not become ready with an edit: the rollout stops, and the member gets back what it had. */
+import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
+import { EVIDENCE } from '../../../api/etcd-member.ts';
+import { iso } from '../../../lib/time.ts';
+import {
+  evidence,
+  isNotBeingDeleted,
+  isReadyVoter,
+  type MemberView,
+  nameOf,
+  type Observed,
+  readyCondition,
+  wanted,
+} from '../observed.ts';
+import { isHealthy } from '../quorum.ts';
+import { failedRollout, isChanged, previousTemplate, restartRequest } from './state.ts';
+import { describedFields, differingFields, lackedFields } from './template.ts';
+
+/** What a wrong edit looks like, too: an unknown flag, or a version that does not start with the data. */
+const LIKE_A_WRONG_EDIT: readonly string[] = [EVIDENCE.crashLooping, EVIDENCE.dataInvalid];
+
+/**
+ * The failure evidence of a member that was just changed proves nothing about its data: it would lose its volume to an edit that a
+ * user can take back.
+ */
+export const isEvidenceSuspended = (o: Observed, m: MemberView): boolean =>
+  isChanged(o, m) && LIKE_A_WRONG_EDIT.includes(evidence(m)?.reason ?? '');
+
+const isServing = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && isHealthy(o, m);
+
+/** The member that has the edit and is not ready when the deadline of its restart has passed. */
+function failedMember(o: Observed): MemberView | undefined {
+  const { progressDeadline, observed } = o.cluster.status ?? {};
+  if (progressDeadline === undefined || o.now < Date.parse(progressDeadline) || failedRollout(o)) return undefined;
+  return o.members.find(
+    (m) =>
+      isNotBeingDeleted(m) &&
+      isChanged(o, m) &&
+      lackedFields(m, wanted(o)).length === 0 &&
+      observed !== undefined &&
+      differingFields(m, observed).length === 0 && // a later edit is adopted first
+      !isServing(o, m) &&
+      (evidence(m) === undefined || isEvidenceSuspended(o, m)),
+  );
+}
+
+export interface Failure {
+  readonly message: string;
+  readonly rollout: NonNullable<EtcdClusterStatus['rollout']>;
+}
+
+/** What is recorded when a rollout fails. */
+export function rolloutFailure(o: Observed): Failure | undefined {
+  const m = failedMember(o);
+  if (!m) return undefined;
+  const { rollout = {} } = o.cluster.status ?? {};
+  const seconds = o.cluster.spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS;
+  const fields = rollout.previous ? describedFields(differingFields(m, rollout.previous), m.object.spec) : 'the edit';
+  const since = readyCondition(m.object)?.message ?? 'no status yet';
+  const back = previousTemplate(o)
+    ? 'It gets back what it had'
+    : 'It keeps it, because what it had before is not known or its etcd would not start with the earlier version';
+  const message = `${nameOf(m)} was not ready ${seconds} s after it got ${fields} (${since}). ${back}, and no other member is changed. Correct or revert the edit`;
+  const restartedAt = restartRequest(o);
+  const failed = { member: nameOf(m), at: iso(o.now), message, ...(restartedAt !== undefined && { restartedAt }) };
+  return { message, rollout: { ...rollout, failed } };
+}

@@ -1,0 +1,55 @@
+/** How far a rollout is, for the conditions and for how soon the next reconcile is due. */
+import type { Template } from '../../../api/template.ts';
+import { hasOtherRepository } from '../../../domain/pod-template.ts';
+import { isNotBeingDeleted, type MemberView, nameOf, type Observed, wanted } from '../observed.ts';
+import { votersOf } from '../quorum.ts';
+import { nextToRestart, settlesInMs, waitsFor } from './candidate.ts';
+import { ROLLING_OUT } from './reasons.ts';
+import { isRestartRequested, rolloutHeldBy, UPDATE_PENDING } from './state.ts';
+import { describedFields, lackedFields } from './template.ts';
+
+export interface Progress {
+  readonly reason: string;
+  readonly message: string;
+  /** It waits for a user, or for a time: no deadline counts. */
+  readonly waits: boolean;
+}
+
+const usesOtherRepository = (o: Observed, { object, pod }: MemberView): boolean =>
+  pod.is === 'present' && pod.stamp !== undefined && hasOtherRepository(pod.stamp, object, o.images.repository);
+
+/** The administrator has configured another repository for all clusters: that alone restarts no member. */
+function otherRepository(o: Observed): Progress | undefined {
+  const members = o.members.filter((m) => usesOtherRepository(o, m));
+  if (members.length === 0) return undefined;
+  const message = `${members.map(nameOf).join(', ')}: the image is not from ${o.images.repository}, which the administrator has configured since. The next restart applies it`;
+  return { reason: UPDATE_PENDING, message, waits: true };
+}
+
+const ONLY_MEMBER = 'clients are interrupted while the only member restarts';
+
+/** `undefined` when every running member has the spec. `message`: what the operator does now. */
+export function rolloutProgress(o: Observed, message: string): Progress | undefined {
+  const members = o.members.filter(isNotBeingDeleted);
+  const lacking = members.filter((m) => lackedFields(m, wanted(o)).length > 0);
+  const requested = members.filter((m) => isRestartRequested(o, m));
+  const left = members.filter((m) => lacking.includes(m) || requested.includes(m));
+  const held = rolloutHeldBy(o);
+  const fields = new Set<keyof Template>(lacking.flatMap((m) => lackedFields(m, wanted(o))));
+  const edit = lacking.length > 0 ? describedFields([...fields], wanted(o)) : 'the requested restart';
+  if (held && requested.length === 0 && (lacking.length > 0 || held.reason !== UPDATE_PENDING)) {
+    const names = lacking.map(nameOf).join(', ');
+    const what = lacking.length > 0 ? `${names} does not have ${edit}: ` : '';
+    return { reason: held.reason, message: `${what}${held.message}`, waits: true };
+  }
+  if (left.length === 0) return otherRepository(o);
+  const done = `${members.length - left.length} of ${members.length} members have ${edit}`;
+  const warning = votersOf(o).length === 1 ? `; ${ONLY_MEMBER}` : '';
+  return { reason: ROLLING_OUT, message: `${done}${warning}; ${waitsFor(o) ?? message}`, waits: false };
+}
+
+/** When the next member may be restarted, if only time is waited for. */
+export function rolloutRequeueMs(o: Observed): number | undefined {
+  const ms = nextToRestart(o) ? settlesInMs(o) : 0;
+  return ms > 0 ? ms : undefined;
+}

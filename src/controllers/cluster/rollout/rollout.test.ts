@@ -1,0 +1,307 @@
+/** How edits reach running members: who is changed next, when, and what happens to a member that does not come back. */
+import { describe, expect, test } from 'vitest';
+import { NOW } from '../../../../test/support/builders/builders.ts';
+import { at, DAY, down, type Is, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import { targetOf } from '../../../api/defaults.ts';
+import type { EtcdClusterSpec } from '../../../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
+import { EVIDENCE } from '../../../api/etcd-member.ts';
+import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
+import { findCondition } from '../../../domain/conditions.ts';
+import { stampOf } from '../../../domain/pod-template.ts';
+import { iso } from '../../../lib/time.ts';
+import { decide } from '../decide.ts';
+import type { Gathered, MemberView } from '../observed.ts';
+
+const EDIT: Partial<EtcdClusterSpec> = { priorityClassName: 'high' };
+const OLD = targetOf({ version: '3.6.16', storage: { size: '1Gi', medium: '' } });
+const { replicas: _, ...PREVIOUS } = OLD;
+const UNDER_WAY: EtcdClusterStatus = { rollout: { since: at(60_000), previous: PREVIOUS } };
+
+/** Its EtcdMember has the edit. */
+const edited: Is = { spec: { priorityClassName: 'high' } };
+const settled: Is = { readyForMs: DAY };
+
+/** Pods with the stamp of what their EtcdMembers say, or of what they said before the edit. */
+const stamped = (o: Gathered, stale: readonly number[] = []): Gathered => ({
+  ...o,
+  members: o.members.map((m, i): MemberView => {
+    const { priorityClassName: _high, ...before } = m.object.spec;
+    const object = stale.includes(i) ? { ...m.object, spec: before } : m.object;
+    const pod = { uid: `pod-${i + 1}`, createdAt: NOW - DAY, preStopMs: 2_000 };
+    return m.pod.is === 'present'
+      ? { ...m, pod: { ...m.pod, ...pod, runningSince: NOW - DAY, stamp: stampOf(object, 'quay.io/coreos/etcd') } }
+      : m;
+  }),
+});
+const rolling = (members: readonly Is[], more: Parameters<typeof world>[1] = {}): Gathered =>
+  world(
+    members.map((is) => ({ ...settled, ...is })),
+    { ...more, spec: { ...EDIT, ...more.spec }, status: { members: [], ...UNDER_WAY, ...more.status } },
+  );
+const kinds = (o: Gathered): readonly string[] =>
+  decide(o).steps.map((step) => {
+    if (step.do === 'delete') return `delete ${step.what.kind} ${step.what.name}`;
+    return step.do === 'patch' ? `patch ${step.to.kind} ${step.to.name}` : step.do;
+  });
+const progress = (o: Gathered) => findCondition(decide(o).status.conditions, 'Progressing');
+
+describe('an edit', () => {
+  test('is recorded with what all members have, and rolled out from then on', () => {
+    const o = stamped(world([settled, settled, settled], { spec: EDIT, status: { members: [], observed: OLD } }));
+    const adopting = { ...o, cluster: { ...o.cluster, spec: { ...o.cluster.spec, replicas: 3 } } };
+    const { latch, steps } = decide(adopting);
+    expect(latch?.rollout).toEqual({ since: iso(NOW), previous: PREVIOUS });
+    expect(steps).toEqual([]);
+  });
+
+  test('that an operator finds when it takes over restarts no member', () => {
+    const { members: _m, ...status } = decide(world([up], { spec: EDIT, status: { observed: OLD } })).latch ?? {};
+    expect(status.rollout).toBeUndefined();
+    const o = stamped(world([settled, settled, settled], { spec: EDIT }));
+    expect(kinds(o)).toEqual([]);
+    expect(progress(o)?.reason).toBe('UpdatePending');
+    expect(progress(o)?.message).toContain(RESTARTED_AT_ANNOTATION);
+  });
+
+  test('of the number of members alone starts no rollout', () => {
+    const o = world([up, up, up], { replicas: 5, status: { members: [], observed: { ...OLD, replicas: 3 } } });
+    expect(decide(o).latch?.rollout).toBeUndefined();
+  });
+
+  test('changes the EtcdMember first, then its Pod, in one plan', () => {
+    expect(kinds(stamped(rolling([up, up, up])))).toEqual([`patch EtcdMember ${name(2)}`, `delete Pod ${name(2)}`]);
+  });
+
+  test('gives the Pod of an earlier operator a stamp before: otherwise a crash would lose the restart', () => {
+    const o = rolling([up, up, up]);
+    const pods = o.members.map((m, i) =>
+      m.pod.is === 'present' ? { ...m, pod: { ...m.pod, uid: `pod-${i}`, preStopMs: 2_000 } } : m,
+    );
+    expect(kinds({ ...o, members: pods })).toEqual([
+      `patch Pod ${name(2)}`,
+      `patch EtcdMember ${name(2)}`,
+      `delete Pod ${name(2)}`,
+    ]);
+  });
+
+  test('whose EtcdMember was changed before the operator was killed is found again', () => {
+    expect(kinds(stamped(rolling([up, up, edited]), [2]))).toEqual([`delete Pod ${name(3)}`]);
+  });
+
+  test('is refused by the API server when the EtcdMember has changed meanwhile', () => {
+    const [first] = decide(stamped(rolling([up, up, up]))).steps;
+    expect(first?.do === 'patch' && first.to.resourceVersion).toBe('200');
+  });
+
+  test('restarts the leader last, which hands over to a member that has the edit', () => {
+    const o = stamped(rolling([up, edited, { ...edited, lag: 4_000 }], { leader: 1 }));
+    expect(stepsOf(o)).toEqual([`moveLeader ${name(2)}`]);
+    const lagging = stamped(rolling([up, { lag: 4_000 }, up], { leader: 1 }));
+    expect(kinds(lagging)).toEqual([`patch EtcdMember ${name(3)}`, `delete Pod ${name(3)}`]); // least behind
+  });
+
+  test('replaces a member in memory', () => {
+    const memory: Is = { spec: { storage: { size: '1Gi', medium: 'Memory' } } };
+    const o = stamped(rolling([memory, memory, memory], { spec: { storage: { size: '1Gi', medium: 'Memory' } } }));
+    expect(kinds(o)).toEqual([`delete EtcdMember ${name(2)}`]);
+  });
+
+  test('restarts the only member, and the status says before what it costs', () => {
+    const o = stamped(rolling([up]));
+    expect(kinds(o)).toEqual([`patch EtcdMember ${name(1)}`, `delete Pod ${name(1)}`]);
+    expect(progress(o)?.message).toContain('clients are interrupted');
+  });
+
+  test.each<[string, Gathered]>([
+    ['a member is not ready', stamped(rolling([up, edited, { ...edited, ...down }]))],
+    ['a member has just become ready', stamped(rolling([up, { ...edited, readyForMs: 500 }, up]))],
+    [
+      'a member has not been ready for long enough',
+      stamped(
+        rolling([up, { ...edited, readyForMs: 50_000 }, up], { spec: { updateStrategy: { minReadySeconds: 60 } } }),
+      ),
+    ],
+    [
+      'a user deletes the Pods',
+      stamped(rolling([edited, edited, edited], { spec: { updateStrategy: { type: 'OnDelete' } } }), [0, 1, 2]),
+    ],
+    ['a member joins', stamped(rolling([up, up, { ...edited, as: 'learner', fresh: true, ageMs: 2_000 }]))],
+    ['every member has it', stamped(rolling([edited, edited, edited]))],
+  ])('restarts no member: %s', (_what, o) => {
+    expect(kinds(o).filter((kind) => kind.startsWith('delete'))).toEqual([]);
+  });
+
+  test('is requeued for the time that members still have to be ready', () => {
+    const o = rolling([up, { ...edited, readyForMs: 50_000 }, up], {
+      spec: { updateStrategy: { minReadySeconds: 60 } },
+    });
+    expect(decide(stamped(o)).requeueAfterMs).toBe(10_000);
+  });
+
+  test('reports how many members have it, and what the next one waits for', () => {
+    const o = stamped(rolling([up, edited, { ...edited, ...down }]));
+    expect([progress(o)?.status, progress(o)?.reason]).toEqual(['True', 'RollingOut']);
+    expect(progress(o)?.message).toContain('2 of 3 members have priorityClassName');
+    expect(progress(o)?.message).toContain(`${name(1)} is next and waits: ${name(3)} must be ready`);
+    expect(decide(o).status.updatedMembers).toBe(2);
+    expect(decide(o).status.members?.map(({ outdated }) => outdated)).toEqual([
+      ['priorityClassName'],
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('has ended when every member has it: what they had before is not kept', () => {
+    expect(decide(stamped(rolling([edited, edited, edited]))).status.rollout).toEqual({});
+  });
+
+  test('of storage.size raises no quota before the volumes are larger', () => {
+    const o = rolling([up, up, up], {
+      spec: { priorityClassName: undefined as never, storage: { size: '8Gi', medium: '' } },
+    });
+    expect(kinds(stamped(o)).filter((kind) => kind.startsWith('delete'))).toEqual([]);
+    expect(progress(o)?.message).toContain('storage.size 8Gi');
+  });
+});
+
+describe('a member that an edit has broken', () => {
+  /** The first member got another edit, which broke it. */
+  const wrong: Is = { ...down, spec: { priorityClassName: 'wrong' } };
+  const revert = (members: readonly Is[], more: Parameters<typeof world>[1] = {}): Gathered =>
+    stamped(rolling(members, { ...more, spec: { priorityClassName: undefined as never, ...more.spec } }));
+
+  test('gets the next edit at once, although it is not ready', () => {
+    expect(decide(revert([up, wrong, up])).rule).toBe('updateBroken');
+    expect(kinds(revert([up, wrong, up]))).toEqual([`patch EtcdMember ${name(2)}`, `delete Pod ${name(2)}`]);
+  });
+
+  test('gets it without a Pod, too: the API server may have refused the Pod', () => {
+    expect(kinds(revert([up, { ...wrong, pod: { is: 'absent' } }, up]))).toEqual([`patch EtcdMember ${name(2)}`]);
+  });
+
+  test('gets it although etcd does not respond', () => {
+    const o = revert([wrong], { etcd: { is: 'unreachable', message: 'no' } });
+    expect(kinds(o)).toEqual([`patch EtcdMember ${name(1)}`, `delete Pod ${name(1)}`]);
+  });
+
+  test.each<[string, Gathered]>([
+    [
+      'it still responds, and the others are no quorum',
+      revert([
+        up,
+        {
+          ...wrong,
+          down: false,
+          leaderless: true,
+          pod: { is: 'present', ready: false, maxLearners: 8, ip: '10.0.0.2' },
+        },
+        down,
+      ]),
+    ],
+    ['its PVC is being deleted', revert([up, { ...wrong, pvc: 'terminating' }, up])],
+    [
+      'its data is in memory',
+      revert([up, { ...wrong, spec: { priorityClassName: 'wrong', storage: { size: '1Gi', medium: 'Memory' } } }, up]),
+    ],
+    [
+      'its node is down',
+      {
+        ...revert([up, wrong, up]),
+        members: revert([up, wrong, up]).members.map((m) => ({ ...m, nodeReady: 'Unknown since now' })),
+      },
+    ],
+    ['another one has the edit and is not ready yet', stamped(rolling([up, wrong, { ...edited, ...down }]))],
+    [
+      'no edit was made since this operator took over',
+      revert([up, wrong, up], { status: { rollout: undefined as never } }),
+    ],
+  ])('waits: %s', (_what, o) => {
+    expect(decide(o).rule).not.toBe('updateBroken');
+    expect(kinds(o).filter((kind) => kind.startsWith('delete Pod'))).toEqual([]);
+  });
+
+  test('is not replaced for a crash loop: its volume is intact', () => {
+    const looping: Is = { ...down, ...edited, evidence: EVIDENCE.crashLooping };
+    expect(kinds(stamped(rolling([up, looping, up])))).toEqual([]);
+    const lost: Is = { ...down, ...edited, evidence: EVIDENCE.dataLost };
+    expect(kinds(stamped(rolling([up, lost, up])))).toContain(`delete EtcdMember ${name(2)}`);
+    const later = stamped(rolling([edited, looping, edited], { status: { rollout: {} } }));
+    expect(kinds(later)).toContain(`delete EtcdMember ${name(2)}`); // long after the rollout
+  });
+
+  describe('is not ready when its deadline has passed', () => {
+    const late = { progressDeadline: at(1_000) };
+    const failed = stamped(rolling([up, { ...edited, ...down }, up], { status: late }));
+
+    test('the rollout stops, which is recorded first', () => {
+      const { rule, latch, steps, events } = decide(failed);
+      expect(rule).toBe('stopRollout');
+      expect(latch?.rollout?.failed?.member).toBe(name(2));
+      expect(steps).toEqual([]);
+      expect(events.map(({ type, reason }) => `${type} ${reason}`)).toContain('Warning RolloutFailed');
+    });
+
+    const stopped = (members: readonly Is[], more: EtcdClusterStatus['rollout'] = {}): Gathered =>
+      stamped(
+        rolling(members, {
+          status: {
+            rollout: {
+              ...UNDER_WAY.rollout,
+              failed: { member: name(2), at: at(0), message: 'it was not ready' },
+              ...more,
+            },
+          },
+        }),
+      );
+
+    test('then it gets back what it had, and no other member is changed', () => {
+      expect(kinds(stopped([up, { ...edited, ...down }, up]))).toEqual([
+        `patch EtcdMember ${name(2)}`,
+        `delete Pod ${name(2)}`,
+      ]);
+      expect(kinds(stopped([up, up, edited]))).toEqual([]);
+      expect([progress(stopped([up, up, edited]))?.status, progress(stopped([up, up, edited]))?.reason]).toEqual([
+        'False',
+        'RolloutFailed',
+      ]);
+    });
+
+    test('new members are created with what all members had', () => {
+      const o = stopped([up, up, { as: 'awaited' }]);
+      const [step] = decide(o).steps;
+      expect(step?.do === 'create' && (step.object as MemberView['object']).spec.priorityClassName).toBeUndefined();
+    });
+
+    test('it keeps a later minor when no member runs the earlier one', () => {
+      const previous = { ...PREVIOUS, version: '3.5.33' };
+      expect(kinds(stopped([up, { ...edited, ...down }, up], { previous }))).toEqual([]);
+    });
+
+    test('another value of the annotation is another attempt', () => {
+      const o = stopped([up, up, up]);
+      const annotations = { [RESTARTED_AT_ANNOTATION]: 'now' };
+      const again = { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
+      expect(kinds(again)).toEqual([`patch EtcdMember ${name(2)}`, `delete Pod ${name(2)}`]);
+    });
+
+    test('the rollout goes on while the member is replaced for another reason', () => {
+      const o = stamped(rolling([up, { ...edited, ...down, evidence: EVIDENCE.nodeLost }, up], { status: late }));
+      expect(decide(o).rule).not.toBe('stopRollout');
+    });
+  });
+});
+
+test('a changed image repository of the administrator waits for the next restart', () => {
+  const o = stamped(world([settled, settled, settled]));
+  const moved = { ...o, images: { repository: 'mirror.local/etcd', allowed: [] } };
+  expect(kinds(moved)).toEqual([]);
+  expect(progress(moved)?.reason).toBe('UpdatePending');
+  expect(progress(moved)?.message).toContain('mirror.local/etcd');
+  expect(progress(o)?.reason).toBe('Reconciled');
+});
+
+test('leadership is not handed over to a member that restarts next', () => {
+  const o = stamped(rolling([{ ...edited }, up, edited], { leader: 2 }));
+  expect(stepsOf(o)).toEqual([`moveLeader ${name(1)}`]);
+});

@@ -1,0 +1,98 @@
+/** The state of the rollout: which template members get, whether a restart was requested, and why edits are not rolled out now. */
+import type { EtcdClusterStatus, Target } from '../../../api/etcd-cluster-status.ts';
+import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
+import type { Template } from '../../../api/template.ts';
+import type { Blocked } from '../../../domain/disruption.ts';
+import { isBeforeRestart } from '../../../domain/pod-template.ts';
+import { type ClusterFacts, hasJoined, isNotBeingDeleted, type MemberView, nameOf, wanted } from '../observed.ts';
+import { differingFields, fitted, lackedFields } from './template.ts';
+
+type Rollout = NonNullable<EtcdClusterStatus['rollout']>;
+
+/** The last value of the annotation by which a user requests a restart of every member. */
+export const restartRequest = ({ cluster }: ClusterFacts): string | undefined =>
+  cluster.metadata.annotations?.[RESTARTED_AT_ANNOTATION];
+
+/** A member did not become ready with the present spec: the rollout has stopped. */
+export function failedRollout(o: ClusterFacts): Rollout['failed'] {
+  const { failed } = o.cluster.status?.rollout ?? {};
+  return failed && failed.restartedAt === restartRequest(o) ? failed : undefined;
+}
+
+const minorOf = (version: string): string => version.split('.').slice(0, 2).join('.');
+
+/**
+ * The template that all members had before, if a member may go back to it. etcd does not start with an earlier minor than the
+ * cluster version, which is not above the minor of any member that runs.
+ */
+export function previousTemplate(o: ClusterFacts): Template | undefined {
+  const { previous } = o.cluster.status?.rollout ?? {};
+  if (!previous) return undefined;
+  const minor = minorOf(previous.version);
+  const mayReturn =
+    minor === minorOf(wanted(o).version) || o.members.some(({ self }) => self && minorOf(self.version) === minor);
+  return mayReturn ? previous : undefined;
+}
+
+/** What new members are created with: after a rollout that failed, what all members had before. */
+export function templateOfNew(o: ClusterFacts): Target {
+  const previous = failedRollout(o) && previousTemplate(o);
+  return previous ? { ...previous, replicas: wanted(o).replicas } : wanted(o);
+}
+
+/** What a running member should have. After a rollout that failed, its member gets back what it had, and no other member is changed. */
+export function templateOf(o: ClusterFacts, m: MemberView): Template {
+  const failed = failedRollout(o);
+  if (!failed) return fitted(wanted(o), m.object);
+  const previous = failed.member === nameOf(m) ? previousTemplate(o) : undefined;
+  return previous ? fitted(previous, m.object) : m.object.spec;
+}
+
+/** A user has requested a restart of all members, and this one has not been restarted since. */
+export function isRestartRequested(o: ClusterFacts, { object, pod }: MemberView): boolean {
+  const value = restartRequest(o);
+  if (value === undefined) return false;
+  if (object.metadata.annotations?.[RESTARTED_AT_ANNOTATION] !== value) return true;
+  return pod.is === 'present' && pod.terminating !== true && !!pod.stamp && isBeforeRestart(pod.stamp, object);
+}
+
+export const UPDATE_PENDING = 'UpdatePending';
+export const ROLLOUT_FAILED = 'RolloutFailed';
+
+/**
+ * Why edits are not rolled out to running members now. What differed before this operator took over, an earlier operator had left
+ * so: taking over restarts no member.
+ */
+export function rolloutHeldBy(o: ClusterFacts): Blocked | undefined {
+  const { rollout } = o.cluster.status ?? {};
+  const remedy = `the next edit applies it, as does the annotation ${RESTARTED_AT_ANNOTATION} of the EtcdCluster with any new value`;
+  if (!rollout) return { reason: UPDATE_PENDING, message: `found when this operator took over: ${remedy}` };
+  const failed = failedRollout(o);
+  if (failed) return { reason: ROLLOUT_FAILED, message: failed.message };
+  if (o.cluster.spec.updateStrategy?.type === 'OnDelete')
+    return {
+      reason: UPDATE_PENDING,
+      message: 'updateStrategy.type is OnDelete: delete the Pods of these members, one after the other',
+    };
+  return undefined;
+}
+
+/** It is restarted with the fields that it lacks, and not deleted, paused or still to join: then it is recreated as a whole. */
+const isRolled = (m: MemberView): boolean => hasJoined(m) && isNotBeingDeleted(m) && m.object.spec.dormant !== true;
+
+/** The fields that this member gets with its next restart, whenever that is. */
+export function dueFields(o: ClusterFacts, m: MemberView): readonly (keyof Template)[] {
+  const isHeld = o.cluster.status?.rollout === undefined && !isRestartRequested(o, m);
+  return isHeld || !isRolled(m) ? [] : lackedFields(m, templateOf(o, m));
+}
+
+/** The fields for which this member is restarted now. */
+export const rolledFields = (o: ClusterFacts, m: MemberView): readonly (keyof Template)[] =>
+  rolloutHeldBy(o) && !isRestartRequested(o, m) ? [] : dueFields(o, m);
+
+/** A rollout is in progress, and this member has another template than all members had before it. */
+export function isChanged(o: ClusterFacts, m: MemberView): boolean {
+  const { since, previous } = o.cluster.status?.rollout ?? {};
+  if (since === undefined) return false;
+  return previous ? differingFields(m, previous).length > 0 : lackedFields(m, wanted(o)).length === 0;
+}

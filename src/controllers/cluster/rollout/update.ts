@@ -1,0 +1,45 @@
+/** The EtcdMember of a member after its next restart, and the steps that lead there. The Pod follows from its EtcdMember. */
+import type { EtcdMember } from '../../../api/etcd-member.ts';
+import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
+import { stampAnnotation, stampOf } from '../../../domain/pod-template.ts';
+import { mergePatch } from '../../../lib/merge-patch.ts';
+import { refTo, type Step } from '../../../runtime/plan.ts';
+import type { ClusterFacts, MemberView } from '../observed.ts';
+import { podOf } from './pod-ref.ts';
+import { dueFields, isRestartRequested, restartRequest, templateOf } from './state.ts';
+import { differingFields } from './template.ts';
+
+/** Its EtcdMember with the fields that are due. */
+export function successorOf(o: ClusterFacts, m: MemberView): EtcdMember {
+  const { object } = m;
+  const template = templateOf(o, m);
+  const due = dueFields(o, m).length > 0 ? differingFields(m, template) : [];
+  const fields = Object.fromEntries(due.map((field) => [field, template[field]]));
+  const request = isRestartRequested(o, m) ? restartRequest(o) : undefined;
+  const annotations = { ...object.metadata.annotations, [RESTARTED_AT_ANNOTATION]: request ?? '' };
+  return {
+    ...object,
+    ...(request !== undefined && { metadata: { ...object.metadata, annotations } }),
+    spec: { ...object.spec, ...fields },
+  };
+}
+
+/**
+ * The Pod of an earlier operator gets the stamp of what its EtcdMember says now. Without it, nothing would tell after the patch
+ * that the Pod still has the old template, and an operator that is killed here would never restart it.
+ */
+const stampSteps = (m: MemberView): readonly Step[] =>
+  m.pod.is === 'present' && m.pod.terminating !== true && !m.pod.stamp
+    ? [{ do: 'patch', to: podOf(m), fields: { metadata: { annotations: stampAnnotation(stampOf(m.object)) } } }]
+    : [];
+
+/** Before the Pod is deleted. Empty when its EtcdMember has been changed already, or another reason restarts the member. */
+export function updateSteps(o: ClusterFacts, m: MemberView): readonly Step[] {
+  const [before, after] = [m.object, successorOf(o, m)];
+  const fields = mergePatch(
+    { metadata: { annotations: before.metadata.annotations }, spec: before.spec },
+    { metadata: { annotations: after.metadata.annotations }, spec: after.spec },
+  );
+  if (!fields) return [];
+  return [...stampSteps(m), { do: 'patch', to: refTo('EtcdMember', before, { resourceVersion: true }), fields }];
+}

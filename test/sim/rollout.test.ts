@@ -1,0 +1,227 @@
+/** Edits of running clusters in worlds without other faults: they reach every member, or are taken back. */
+import { describe, expect, test } from 'vitest';
+import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
+import { etcdClusters, RESTARTED_AT_ANNOTATION } from '../../src/api/names.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
+import { pods } from '../../src/kube/resources.ts';
+import { outdatedPods } from './rollout-facts.ts';
+import { type Judge, judged, peace } from './run.ts';
+import { groupOf } from './world/facts.ts';
+import { NAMESPACE } from './world/ground.ts';
+import { CLUSTER, type World } from './world/world.ts';
+
+const spec = (change: Partial<EtcdClusterSpec> = {}): EtcdCluster['spec'] => ({
+  replicas: 3,
+  version: '3.6.16',
+  storage: { size: '1Gi', medium: '' },
+  ...change,
+});
+type Patch = { readonly [Field in keyof EtcdClusterSpec]?: EtcdClusterSpec[Field] | null };
+
+const edit = (world: World, patch: Patch): void =>
+  world.ground.patch(etcdClusters, { namespace: NAMESPACE, name: CLUSTER }, { spec: patch });
+
+const progress = ({ cluster }: World) => findCondition(cluster?.status?.conditions, 'Progressing');
+
+/** Lets the world live on until then, under the invariants. */
+async function until(world: World, judge: Judge, is: () => boolean, ms: number): Promise<void> {
+  const { timeline } = world.ground;
+  const end = timeline.now + ms;
+  while (!is()) {
+    if (timeline.now >= end) throw new Error(`still ${JSON.stringify(progress(world))}`);
+    const at = Math.min(timeline.now + 1_000, end);
+    if (!(await world.step(at))) timeline.now = at;
+    judge.always();
+  }
+}
+
+const passes = async (world: World, judge: Judge, ms: number): Promise<void> => {
+  const end = world.ground.timeline.now + ms;
+  await until(world, judge, () => world.ground.timeline.now >= end, ms + 1_000);
+};
+
+const deletedPods = ({ writes }: Judge): readonly string[] =>
+  writes.flatMap((write) => /^delete Pod (.+)/.exec(write)?.[1] ?? []);
+
+async function life(
+  start: EtcdCluster['spec'],
+  living: (world: World, judge: Judge) => Promise<void>,
+  seeds = 3,
+): Promise<void> {
+  for (let seed = 1; seed <= seeds; seed++) {
+    const { broken, story } = await judged(
+      { seed, nodes: 4, localVolumes: false, tellStory: true },
+      false,
+      async (world, judge) => {
+        world.createCluster(start);
+        await peace(world, judge);
+        judge.writes.length = 0;
+        await living(world, judge);
+      },
+    );
+    expect(broken, story.join('\n')).toBeUndefined();
+  }
+}
+
+const EDITS: readonly (readonly [string, EtcdCluster['spec'], Patch])[] = [
+  ['options', spec(), { options: { snapshotCount: 5_000 } }],
+  ['a patch version', spec(), { version: '3.6.17' }],
+  ['resources', spec(), { resources: { limits: { memory: '1Gi' } } }],
+  ['tolerations, with a label', spec(), { tolerations: [{ key: 'a' }], additionalMetadata: { labels: { team: 'a' } } }],
+  ['options of five', spec({ replicas: 5 }), { options: { snapshotCount: 5_000 } }],
+  ['options of one', spec({ replicas: 1 }), { options: { snapshotCount: 5_000 } }],
+  ['options, while it grows', spec(), { replicas: 5, options: { snapshotCount: 5_000 } }],
+  ['options, while it shrinks', spec(), { replicas: 1, options: { snapshotCount: 5_000 } }],
+];
+
+describe('an edit reaches every running member', () => {
+  test.each(EDITS)('%s', async (_, start, patch) => {
+    await life(start, async (world, judge) => {
+      edit(world, patch);
+      await peace(world, judge);
+      expect(outdatedPods(world)).toEqual([]);
+      const restarted = deletedPods(judge);
+      expect(new Set(restarted).size).toBe(restarted.length); // none twice
+      expect(progress(world)?.reason).toBe('Reconciled');
+      expect(world.cluster?.status?.updatedMembers).toBe(world.cluster?.spec.replicas);
+    });
+  });
+
+  test('members in memory are replaced one after the other', async () => {
+    await life(spec({ storage: { size: '1Gi', medium: 'Memory' } }), async (world, judge) => {
+      edit(world, { options: { snapshotCount: 5_000 } });
+      await peace(world, judge);
+      expect(outdatedPods(world)).toEqual([]);
+      expect(deletedPods(judge)).toEqual([]);
+      expect(judge.writes.filter((write) => write.startsWith('delete EtcdMember'))).toHaveLength(3);
+    });
+  });
+
+  test('the leader restarts last, and hands over to a member that has the edit', async () => {
+    await life(spec(), async (world, judge) => {
+      const leader = groupOf(world)?.members.get(groupOf(world)?.leader ?? 0n)?.name;
+      edit(world, { options: { snapshotCount: 5_000 } });
+      await peace(world, judge);
+      expect(deletedPods(judge).at(-1)).toBe(leader);
+      expect(deletedPods(judge)).toHaveLength(3);
+    });
+  });
+});
+
+describe('no Pod is deleted for', () => {
+  const unrestarted: readonly (readonly [string, Patch])[] = [
+    ['labels and annotations', { additionalMetadata: { labels: { team: 'a' }, annotations: { note: 'b' } } }],
+    ['the deletionPolicy', { deletionPolicy: 'Retain' }],
+    ['the PodDisruptionBudget', { podDisruptionBudget: { enabled: false } }],
+  ];
+  test.each(unrestarted)('%s', async (_, patch) => {
+    await life(
+      spec(),
+      async (world, judge) => {
+        edit(world, patch);
+        await peace(world, judge);
+        expect(deletedPods(judge)).toEqual([]);
+        const labels = world.ground.api.peek(pods).map(({ metadata }) => metadata.labels?.['team']);
+        expect(new Set(labels)).toEqual(new Set([patch.additionalMetadata?.labels?.['team']]));
+      },
+      1,
+    );
+  });
+});
+
+const WRONG: readonly (readonly [string, Patch, Patch])[] = [
+  ['an image that does not exist', { version: '3.6.99' }, { version: '3.6.16' }],
+  ['a flag that etcd does not know', { extraArgs: ['--nonsense=1'] }, { extraArgs: null }],
+  ['a node that does not exist', { nodeSelector: { disk: 'none' } }, { nodeSelector: null }],
+];
+
+describe('a wrong edit breaks one member only, and is taken back', () => {
+  test.each(WRONG)('%s, by the user', async (_, wrong, right) => {
+    await life(spec(), async (world, judge) => {
+      edit(world, wrong);
+      await until(world, judge, () => world.cluster?.status?.readyMembers === 2, 120_000);
+      await passes(world, judge, 30_000);
+      expect(new Set(deletedPods(judge)).size).toBe(1);
+      edit(world, right);
+      await until(world, judge, () => progress(world)?.reason === 'Reconciled', 120_000);
+      await peace(world, judge);
+      expect(new Set(deletedPods(judge)).size).toBe(1);
+      expect(judge.writes.filter((write) => write.startsWith('delete EtcdMember'))).toEqual([]);
+    });
+  });
+
+  test.each(WRONG)('%s, by the operator when the member is not ready in time', async (_, wrong, right) => {
+    await life(
+      spec({ progressDeadlineSeconds: 120 }),
+      async (world, judge) => {
+        edit(world, wrong);
+        await until(world, judge, () => progress(world)?.reason === 'RolloutFailed', 600_000);
+        await until(world, judge, () => world.cluster?.status?.readyMembers === 3, 120_000);
+        await passes(world, judge, 600_000);
+        expect(progress(world)?.reason).toBe('RolloutFailed');
+        expect(world.cluster?.status?.readyMembers).toBe(3);
+        expect(new Set(deletedPods(judge)).size).toBe(1);
+        edit(world, right);
+        await peace(world, judge);
+        expect(progress(world)?.reason).toBe('Reconciled');
+        expect(judge.writes.filter((write) => write.startsWith('delete EtcdMember'))).toEqual([]);
+      },
+      2,
+    );
+  });
+
+  test('of the only member', async () => {
+    await life(spec({ replicas: 1 }), async (world, judge) => {
+      edit(world, { extraArgs: ['--nonsense=1'] });
+      await until(world, judge, () => world.cluster?.status?.readyMembers === 0, 120_000);
+      await passes(world, judge, 30_000);
+      edit(world, { extraArgs: null });
+      await peace(world, judge);
+      expect(progress(world)?.reason).toBe('Reconciled');
+    });
+  });
+
+  test('of a member in memory', async () => {
+    await life(spec({ storage: { size: '1Gi', medium: 'Memory' }, replicas: 5 }), async (world, judge) => {
+      edit(world, { version: '3.6.99' });
+      await until(world, judge, () => world.cluster?.status?.readyMembers === 4, 120_000);
+      await passes(world, judge, 1_800_000);
+      expect(world.cluster?.status?.readyMembers).toBeGreaterThanOrEqual(4);
+      edit(world, { version: '3.6.16' });
+      await peace(world, judge);
+      expect(progress(world)?.reason).toBe('Reconciled');
+    });
+  });
+});
+
+test('every member restarts once for another value of the annotation', async () => {
+  await life(spec(), async (world, judge) => {
+    const annotations = { [RESTARTED_AT_ANNOTATION]: '2026-01-01T00:00:00Z' };
+    world.ground.patch(etcdClusters, { namespace: NAMESPACE, name: CLUSTER }, { metadata: { annotations } });
+    await peace(world, judge);
+    expect(new Set(deletedPods(judge)).size).toBe(3);
+    expect(deletedPods(judge)).toHaveLength(3);
+    expect(progress(world)?.reason).toBe('Reconciled');
+    edit(world, { replicas: 5 });
+    await peace(world, judge);
+    expect(deletedPods(judge)).toHaveLength(3); // new members were started after the request
+  });
+});
+
+test('with OnDelete no member restarts before its Pod is deleted', async () => {
+  await life(
+    spec({ updateStrategy: { type: 'OnDelete' } }),
+    async (world, judge) => {
+      edit(world, { options: { snapshotCount: 5_000 } });
+      await until(world, judge, () => progress(world)?.reason === 'UpdatePending', 60_000);
+      await passes(world, judge, 60_000);
+      expect(deletedPods(judge)).toEqual([]);
+      expect(outdatedPods(world)).toHaveLength(3);
+      edit(world, { updateStrategy: { type: 'RollingUpdate' } });
+      await peace(world, judge);
+      expect(outdatedPods(world)).toEqual([]);
+      expect(deletedPods(judge)).toHaveLength(3);
+    },
+    1,
+  );
+});
