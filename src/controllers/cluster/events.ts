@@ -8,6 +8,7 @@ import type { Observed } from './observed.ts';
 import { RESTORED, RESTORING } from './restore.ts';
 import { ROLLING_OUT } from './rollout/reasons.ts';
 import { UPDATE_PENDING } from './rollout/state.ts';
+import { WAITING_FOR_WINDOW } from './rollout/windows.ts';
 
 const EXPECTED = [
   'WaitingForSeed',
@@ -19,6 +20,7 @@ const EXPECTED = [
   'Scaling',
   ROLLING_OUT,
   UPDATE_PENDING,
+  WAITING_FOR_WINDOW,
   'Paused',
   'Valid',
   'Issuing',

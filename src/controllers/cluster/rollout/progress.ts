@@ -7,6 +7,7 @@ import { nextToRestart, settlesInMs, waitsFor } from './candidate.ts';
 import { ROLLING_OUT } from './reasons.ts';
 import { isRestartRequested, rolloutHeldBy, UPDATE_PENDING } from './state.ts';
 import { describedFields, lackedFields } from './template.ts';
+import { windowOpensInMs } from './windows.ts';
 
 export interface Progress {
   readonly reason: string;
@@ -50,6 +51,7 @@ export function rolloutProgress(o: Observed, message: string): Progress | undefi
 
 /** When the next member may be restarted, if only time is waited for. */
 export function rolloutRequeueMs(o: Observed): number | undefined {
-  const ms = nextToRestart(o) ? settlesInMs(o) : 0;
+  const isLacking = o.members.some((m) => lackedFields(m, wanted(o)).length > 0);
+  const ms = nextToRestart(o) ? settlesInMs(o) : isLacking ? (windowOpensInMs(o) ?? 0) : 0;
   return ms > 0 ? ms : undefined;
 }

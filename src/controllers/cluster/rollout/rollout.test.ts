@@ -18,6 +18,8 @@ const OLD = targetOf({ version: '3.6.16', storage: { size: '1Gi', medium: '' } }
 const { replicas: _, ...PREVIOUS } = OLD;
 const UNDER_WAY: EtcdClusterStatus = { rollout: { since: at(60_000), previous: PREVIOUS } };
 
+const CLOSED = { maintenanceWindows: [{ schedule: '0 2 * * *', duration: '1h' }] };
+
 /** Its EtcdMember has the edit. */
 const edited: Is = { spec: { priorityClassName: 'high' } };
 const settled: Is = { readyForMs: DAY };
@@ -126,6 +128,7 @@ describe('an edit', () => {
       'a user deletes the Pods',
       stamped(rolling([edited, edited, edited], { spec: { updateStrategy: { type: 'OnDelete' } } }), [0, 1, 2]),
     ],
+    ['no maintenance window is open', stamped(rolling([up, up, up], { spec: { updateStrategy: CLOSED } }))],
     ['a member joins', stamped(rolling([up, up, { ...edited, as: 'learner', fresh: true, ageMs: 2_000 }]))],
     ['every member has it', stamped(rolling([edited, edited, edited]))],
   ])('restarts no member: %s', (_what, o) => {
@@ -174,6 +177,10 @@ describe('a member that an edit has broken', () => {
   test('gets the next edit at once, although it is not ready', () => {
     expect(decide(revert([up, wrong, up])).rule).toBe('updateBroken');
     expect(kinds(revert([up, wrong, up]))).toEqual([`patch EtcdMember ${name(2)}`, `delete Pod ${name(2)}`]);
+  });
+
+  test('does not wait for a maintenance window', () => {
+    expect(decide(revert([up, wrong, up], { spec: { updateStrategy: CLOSED } })).rule).toBe('updateBroken');
   });
 
   test('gets it without a Pod, too: the API server may have refused the Pod', () => {

@@ -6,6 +6,7 @@ import type { Blocked } from '../../../domain/disruption.ts';
 import { isBeforeRestart } from '../../../domain/pod-template.ts';
 import { type ClusterFacts, hasJoined, isNotBeingDeleted, type MemberView, nameOf, wanted } from '../observed.ts';
 import { differingFields, fitted, lackedFields } from './template.ts';
+import { windowBlockedBy } from './windows.ts';
 
 type Rollout = NonNullable<EtcdClusterStatus['rollout']>;
 
@@ -74,7 +75,7 @@ export function rolloutHeldBy(o: ClusterFacts): Blocked | undefined {
       reason: UPDATE_PENDING,
       message: 'updateStrategy.type is OnDelete: delete the Pods of these members, one after the other',
     };
-  return undefined;
+  return windowBlockedBy(o);
 }
 
 /** It is restarted with the fields that it lacks, and not deleted, paused or still to join: then it is recreated as a whole. */
