@@ -10,7 +10,10 @@ import { podOf } from './pod-ref.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** From what the object was created with to what is wanted. The labels of the operator stay, whatever a user calls his. */
+/**
+ * From what the object was created with to what is wanted, key by key: a patch of all annotations would remove those of the
+ * operator, and a PVC without the uid of its member counts as foreign.
+ */
 function metadataFields(
   m: MemberView,
   before: AdditionalMetadata | undefined,
@@ -18,7 +21,11 @@ function metadataFields(
   on: 'volume' | 'other',
 ): Fields | undefined {
   const labels = memberLabels(m.object.spec.clusterName, identity(m.object).name);
-  return mergePatch(metadataWith(before, labels, { on }), metadataWith(after, labels, { on }));
+  const entries = (additional: AdditionalMetadata | undefined) => ({
+    annotations: {},
+    ...metadataWith(additional, labels, { on }),
+  });
+  return mergePatch(entries(before), entries(after));
 }
 
 /** The EtcdMember last: until then, the difference is found again. */

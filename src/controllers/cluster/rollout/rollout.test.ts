@@ -299,6 +299,16 @@ describe('a member that an edit has broken', () => {
   });
 });
 
+test('labels and annotations that are not wanted any more are removed key by key', () => {
+  const before = { labels: { team: 'a', 'app.kubernetes.io/component': 'x' }, annotations: { note: 'b' } };
+  const o = world([{ ...settled, spec: { additionalMetadata: before } }]);
+  const patches = (decide(o).upkeep ?? [])
+    .filter(({ row }) => row === 'relabelMembers')
+    .flatMap(({ steps }) => steps.flatMap((step) => (step.do === 'patch' ? [step.fields] : [])));
+  const metadata = { labels: { team: null }, annotations: { note: null } };
+  expect(patches).toEqual([{ metadata }, { metadata, spec: { additionalMetadata: null } }]);
+});
+
 test('a changed image repository of the administrator waits for the next restart', () => {
   const o = stamped(world([settled, settled, settled]));
   const moved = { ...o, images: { repository: 'mirror.local/etcd', allowed: [] } };
