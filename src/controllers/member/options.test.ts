@@ -67,6 +67,15 @@ test.each<[string, readonly string[], EtcdOptions | undefined, readonly string[]
   expect(statedFlags(options, extraArgs, '3.6.16')).toEqual(flags);
 });
 
+test('flags of the user that etcd 3.7 renamed are rendered as 3.7 spells them, and gates become one list', () => {
+  const stated = ['--experimental-stop-grpc-service-on-defrag=true', '--experimental-memory-mlock'];
+  expect(statedFlags(initial, stated, '3.7.3')).toEqual([
+    '--memory-mlock',
+    '--feature-gates=StopGRPCServiceOnDefrag=true,InitialCorruptCheck=$(INITIAL_CORRUPT_CHECK)',
+  ]);
+  expect(statedFlags(undefined, stated, '3.6.16')).toEqual(stated);
+});
+
 test.each([
   ['3.5.4', []],
   ['3.5.5', ['--experimental-compact-hash-check-enabled=true']],

@@ -1,5 +1,6 @@
 /** The options of a member as flags of its etcd version: etcd does not start with a flag that it does not know. */
 import type { EtcdOptions } from '../../api/options.ts';
+import { spelledFor } from '../../domain/etcd-flags.ts';
 import { versionNumber } from '../../lib/version.ts';
 
 /** etcd 3.6 replaced the experimental flags by plain ones and feature gates; 3.7 does not start with an experimental flag. */
@@ -75,10 +76,11 @@ export function statedFlags(
   version: string,
 ): readonly string[] {
   const rendered = optionFlags(options, version);
+  const extra = spelledFor(version, extraArgs ?? []);
   const isGates = (arg: string): boolean => arg.startsWith(GATES);
-  const stated = (extraArgs ?? []).filter(isGates);
-  if (stated.length === 0) return [...rendered, ...(extraArgs ?? [])];
+  const stated = extra.filter(isGates);
+  if (stated.length === 0) return [...rendered, ...extra];
   const gates = [...stated, ...rendered.filter(isGates)].map((arg) => arg.slice(GATES.length)).filter(Boolean);
-  const others = [...rendered, ...(extraArgs ?? [])].filter((arg) => !isGates(arg));
+  const others = [...rendered, ...extra].filter((arg) => !isGates(arg));
   return gates.length === 0 ? others : [...others, `${GATES}${gates.join(',')}`];
 }
