@@ -77,10 +77,11 @@ export const clusterRules: readonly CelRule[] = [
     messageExpression: `'the name ' + self.metadata.name + ' must start with a letter, hold only a-z, 0-9 and -, and have at most ${MAX_CLUSTER_NAME} characters: Services and members are named after it'`,
   },
   {
-    rule: `${now} == ${old} || !(${judged}) || ${minorOf(now)} >= ${minorOf(runs)}`,
+    // One minor down is what etcd can do; whether it can do so now is a condition of the cluster.
+    rule: `${now} == ${old} || !(${judged}) || ${minorOf(now)} >= ${minorOf(runs)} || (${minorOf(now)} == ${minorOf(runs)} - 1 && ${minorOf(now)} >= 3005)`,
     message:
-      'version cannot go back to an earlier minor: etcd refuses to start on newer data. Restore a snapshot into a new cluster instead',
-    messageExpression: `'version cannot go back from ' + ${runs} + ' to ' + ${now} + ': etcd refuses to start on the data of a newer minor. Restore a snapshot into a new cluster instead'`,
+      'version can only go back by one minor at a time, and not below 3.5: restore a snapshot into a new cluster instead',
+    messageExpression: `'version cannot go back from ' + ${runs} + ' to ' + ${now} + ': etcd is downgraded one minor at a time, and not below 3.5. Go back to the previous minor first, or restore a snapshot into a new cluster'`,
     fieldPath: '.spec.version',
   },
   {
@@ -92,7 +93,7 @@ export const clusterRules: readonly CelRule[] = [
   {
     rule: `${now} == ${old} || !(${judged}) || ${minorOf(now)} != ${minorOf(runs)} + 1 || !(${minorOf(runs)} in ${floors}) || ${part(runs, 2)} >= ${floors}[${minorOf(runs)}]`,
     message: 'version can only go to the next minor from a recent patch: upgrade to at least 3.5.32 or 3.6.11 first',
-    messageExpression: `'version cannot go from ' + ${runs} + ' to ' + ${now} + ': members could be lost during the upgrade. Upgrade to at least ' + (${minorOf(runs)} == 3005 ? '3.5.32' : '3.6.11') + ' first'`,
+    messageExpression: `'version cannot go from ' + ${runs} + ' to ' + ${now} + ': ' + (${minorOf(runs)} == 3005 ? 'etcd 3.6 may not start, or count removed members again. Set version to 3.5.35' : 'earlier releases of 3.6 may not work together with 3.7. Set version to 3.6.16') + ' first'`,
     fieldPath: '.spec.version',
   },
 ];
