@@ -100,6 +100,11 @@ export const REPLACED_WITHIN_MS = 60_000;
 /** Replacements on judged evidence are limited over all clusters for this long: time for a person to find a cause that all share. */
 export const REPLACEMENT_RATE_MS = 60 * 60_000;
 
+// Cluster: versions
+
+/** etcd compares the versions of its members every four seconds, and sends no event. */
+export const VERSION_PROBE_MS = 1_000;
+
 // Cluster: at rest
 
 /** Instead of `RESYNC_MS` while a member is unhealthy or etcd is unreachable. */

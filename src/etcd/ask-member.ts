@@ -2,6 +2,7 @@
  * The status of one member. A Pod address is reused: a response counts only from the expected cluster and the expected
  * member.
  */
+import { present } from '../lib/present.ts';
 import type { Ask } from './call.ts';
 import { hexId } from './ids.ts';
 import type { MaintenancePort, MemberStatus } from './maintenance.ts';
@@ -18,6 +19,10 @@ export interface SelfReport {
   readonly databaseBytes: number;
   readonly term: number;
   readonly applied: number;
+  /** From etcd 3.6 on. */
+  readonly storageVersion?: string;
+  /** The version that a downgrade has been enabled to; from etcd 3.6 on. */
+  readonly downgradeTo?: string;
 }
 
 /** Ids that are not recorded yet are not compared. */
@@ -56,4 +61,5 @@ const selfReport = (s: MemberStatus): SelfReport => ({
   databaseBytes: s.dbSize,
   term: Number(s.raftTerm),
   applied: Number(s.raftAppliedIndex),
+  ...present({ storageVersion: s.storageVersion, downgradeTo: s.downgradeTo }),
 });

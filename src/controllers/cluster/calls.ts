@@ -8,6 +8,9 @@ export type EtcdChange =
   | { readonly name: 'remove'; readonly id: string }
   /** Sent to the leader only. */
   | { readonly name: 'moveLeader'; readonly to: string }
+  /** etcd rewrites its data for this minor, such as `3.6.0`, so that members can be started with it. */
+  | { readonly name: 'enableDowngrade'; readonly version: string }
+  | { readonly name: 'cancelDowngrade' }
   | { readonly name: 'disarm'; readonly alarm: 'corrupt' | 'noSpace'; readonly id: string };
 
 /** Endpoints and member ids were read from etcd in the same reconcile. */

@@ -23,6 +23,7 @@ import { restartBlockedBy } from './rollout/candidate.ts';
 import { outdatedBecause } from './rollout/reasons.ts';
 import { dueFields } from './rollout/state.ts';
 import { successorOf } from './rollout/update.ts';
+import { cancelDowngrade } from './rollout/version-change.ts';
 import { bootstrap, discover, rebuildSeed, waitForCredentials, waitForSeed } from './rules/bootstrap.ts';
 import {
   addLearner,
@@ -130,6 +131,7 @@ export const MEMBERSHIP: Rules = [
 /** Only at rest, one disruption at a time. */
 export const MAINTENANCE: Rules = [
   { name: 'restartExpired', rule: restartExpired }, // before the ordinary restarts, which wait for members that nothing reaches
+  { name: 'cancelDowngrade', rule: cancelDowngrade }, // before any member gets another version
   { name: 'restart', rule: restart },
   { name: 'updateSpecs', rule: updateSpecs },
   { name: 'expireVolumes', rule: expireVolumes },

@@ -6,6 +6,7 @@ import { memberClientScheme, memberHost, memberPeerScheme } from '../../domain/m
 import { identity } from '../../domain/ownership.ts';
 import { CHANGE_REFUSED_MS, CHANGE_RETRY_MS, REFUSED_RETRY_MS } from '../../domain/timing.ts';
 import { endpointOf } from '../../lib/endpoint.ts';
+import { versionNumber } from '../../lib/version.ts';
 import type { Step } from '../../runtime/plan.ts';
 import { nameIn } from './build.ts';
 import type { ClusterCall, EtcdCall, EtcdChange } from './calls.ts';
@@ -51,6 +52,15 @@ export function atVoters(o: ClusterFacts): AtMembers {
 const leaderEndpoint = (o: ClusterFacts): readonly string[] =>
   endpointsAt(o, entriesOf(o)?.filter(({ id }) => id === leaderOf(o)) ?? []);
 
+/** etcd 3.5 cancels a downgrade and does not respond, so one that runs a later version is asked. */
+function newestEndpoints(o: ClusterFacts): readonly string[] {
+  const versionOf = (entry: EtcdMemberEntry): number => versionNumber(memberOf(o, entry)?.self?.version ?? '');
+  return endpointsAt(
+    o,
+    [...healthyVoters(o)].sort((a, b) => versionOf(b) - versionOf(a)),
+  );
+}
+
 const retryMs = (o: ClusterFacts): number =>
   o.refusedSince !== undefined && o.now - o.refusedSince > CHANGE_REFUSED_MS ? REFUSED_RETRY_MS : CHANGE_RETRY_MS;
 
@@ -68,6 +78,7 @@ export function etcdStep(
     cluster: `${namespace}/${name}`,
     ...atVoters(o),
     ...(what.name === 'moveLeader' && { endpoints: leaderEndpoint(o) }),
+    ...(what.name === 'cancelDowngrade' && { endpoints: newestEndpoints(o) }),
   };
   return { do: 'call', call, retryMs: retryAfterMs };
 }

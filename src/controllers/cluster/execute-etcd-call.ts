@@ -11,7 +11,7 @@ import { type EtcdCall, type EtcdChange, UNHEALTHY_CLUSTER } from './calls.ts';
 
 export interface ChangePorts {
   readonly members: Pick<MembersPort, 'add' | 'promote' | 'remove'>;
-  readonly maintenance: Pick<MaintenancePort, 'moveLeader' | 'disarm'>;
+  readonly maintenance: Pick<MaintenancePort, 'moveLeader' | 'disarm' | 'downgrade'>;
 }
 
 /** etcd errors that mean that the change was made already: by another client, or by a request whose response got lost. */
@@ -21,6 +21,8 @@ const ALREADY_DONE: Readonly<Record<EtcdChange['name'], readonly EtcdErrorKind[]
   remove: ['notFound'],
   moveLeader: [],
   disarm: [],
+  enableDowngrade: ['downgradeInProgress'],
+  cancelDowngrade: ['noDowngrade'],
 };
 
 export async function executeEtcdCall(
@@ -60,6 +62,10 @@ function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Result<unkno
       return etcd.members.remove(ask, idOf(call.id));
     case 'moveLeader':
       return etcd.maintenance.moveLeader(ask, idOf(call.to));
+    case 'enableDowngrade':
+      return etcd.maintenance.downgrade(ask, 'enable', call.version);
+    case 'cancelDowngrade':
+      return etcd.maintenance.downgrade(ask, 'cancel');
     case 'disarm':
       return etcd.maintenance.disarm(ask, { memberId: idOf(call.id), alarm: call.alarm });
   }

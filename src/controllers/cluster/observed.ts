@@ -64,6 +64,10 @@ export interface SelfReport extends Report {
   readonly version: string;
   readonly databaseBytes: number;
   readonly term: number;
+  /** The version of the format of its data, such as `3.6.0`; from etcd 3.6 on. */
+  readonly storageVersion?: string;
+  /** The version that a downgrade has been enabled to, such as `3.6.0`; from etcd 3.6 on. */
+  readonly downgradeTo?: string;
 }
 
 export interface MemberView {

@@ -19,6 +19,7 @@ import type {
 } from '../../../src/controllers/cluster/observed.ts';
 import { withApplicableSpec } from '../../../src/controllers/cluster/spec-drift.ts';
 import { quorumOf } from '../../../src/domain/quorum.ts';
+import { present } from '../../../src/lib/present.ts';
 import { NO_MEMORY } from '../../../src/runtime/plan.ts';
 import { aCluster, aMember, CLUSTER_ID, CLUSTER_UID, condition, FORMED, NOW, READY } from './builders.ts';
 import { textsOf } from './plan.ts';
@@ -54,6 +55,11 @@ export interface Is {
   /** Its etcd has no leader. */
   readonly leaderless?: boolean;
   readonly hash?: string;
+  /** The version that its etcd reports. */
+  readonly runs?: string;
+  readonly storageVersion?: string;
+  readonly downgradeTo?: string;
+  readonly databaseBytes?: number;
   readonly maxLearners?: number;
   readonly spec?: Partial<EtcdMember['spec']>;
   readonly pod?: PodView;
@@ -103,9 +109,10 @@ export function view(n: number, is: Is, leader: number, list: string): MemberVie
         clusterID: CLUSTER_ID,
         leader: is.leaderless ? undefined : id(leader),
         isLearner: is.as === 'learner',
-        version: '3.6.16',
+        version: is.runs ?? '3.6.16',
         alarms: is.alarm ? [is.alarm] : [],
-        databaseBytes: 0,
+        databaseBytes: is.databaseBytes ?? 0,
+        ...present({ storageVersion: is.storageVersion, downgradeTo: is.downgradeTo }),
         term: 3,
         applied: 10_000 - (is.lag ?? 0),
         ...(is.hash !== undefined && { hash: is.hash }),

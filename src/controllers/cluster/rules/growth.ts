@@ -40,7 +40,7 @@ import {
 } from '../observed.ts';
 import { released } from '../quarantine.ts';
 import { healthyVoters, learnersOf } from '../quorum.ts';
-import { templateOfNew } from '../rollout/state.ts';
+import { joinTarget } from '../rollout/version-change.ts';
 import { isUpToDate } from '../spec-drift.ts';
 import { voterSteps } from '../voters.ts';
 
@@ -84,7 +84,7 @@ export function refreshJoinList(o: Observed): Decided {
 /** A member that never joined has no data: with an outdated spec, it is deleted and recreated. */
 export function rebuildJoining(o: Observed): Decided {
   for (const m of joining(o)) {
-    if (isUpToDate(m, templateOfNew(o)) || blockedBy(o, entryOf(o, m)?.id, 'discardJoiner')) continue;
+    if (isUpToDate(m, joinTarget(o)) || blockedBy(o, entryOf(o, m)?.id, 'discardJoiner')) continue;
     return {
       message: `the spec changed before ${nameOf(m)} joined: recreating it`,
       steps: [{ do: 'delete', what: refTo('EtcdMember', m.object) }],
@@ -142,7 +142,7 @@ export function startNext(o: Observed): Decided {
   const entries = entriesOf(o) ?? [];
   const next = entries.find((entry) => isAddedWithoutObject(o, entry));
   if (!next) return undefined;
-  const object = joiningMember(o.cluster, nameIn(next), templateOfNew(o), entries, arePeersPinned(o));
+  const object = joiningMember(o.cluster, nameIn(next), joinTarget(o), entries, arePeersPinned(o));
   return {
     message: `creating member ${nameIn(next)}`,
     latch: { membersNamed: lastNumber(o) },
