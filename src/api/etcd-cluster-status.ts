@@ -68,6 +68,9 @@ export const EtcdClusterStatusSchema = Type.Object({
   }),
   leader: optionalText('The EtcdMember that is the leader.'),
   version: optionalText('The lowest version that a member runs.', { maxLength: 32 }),
+  clusterVersion: optionalText(
+    'The cluster version of etcd, such as 3.6.0, as all members last agreed on it: the minor whose features are in use. It rises when all members run a later minor.',
+  ),
   members: Type.Optional(
     Type.Array(MemberEntrySchema, {
       'x-kubernetes-list-type': 'map',

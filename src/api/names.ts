@@ -184,6 +184,10 @@ export const memberName = (cluster: string, clusterUid: string, counter: number)
 export const memberNumber = (cluster: string, clusterUid: string, member: string): number | undefined =>
   member.startsWith(`${cluster}-`) ? counterOf(clusterUid, member.slice(cluster.length + 1)) : undefined;
 
+/** The EtcdSnapshot before a change of the minor. The name of the cluster may be longer than that of a snapshot. */
+export const versionSnapshotName = (cluster: string, seed: string, generation: number): string =>
+  `${cluster.slice(0, MAX_SNAPSHOT_NAME - 14).replace(/-+$/, '')}-version-${shortName(seed, generation)}`;
+
 export type Scheme = 'http' | 'https';
 
 /** The DNS name of a member, also in its certificate. */

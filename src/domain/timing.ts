@@ -104,6 +104,12 @@ export const REPLACEMENT_RATE_MS = 60 * 60_000;
 
 /** etcd compares the versions of its members every four seconds, and sends no event. */
 export const VERSION_PROBE_MS = 1_000;
+/** While a check before a change of the minor fails: etcd sends no event when a member has recovered. */
+export const PREFLIGHT_RECHECK_MS = 5_000;
+/** A backup of a schedule that is younger is enough before a change of the minor. */
+export const RECENT_BACKUP_MS = 60 * 60_000;
+/** The snapshot that was taken for a change of the minor is used for this long, if something else keeps the change waiting. */
+export const VERSION_SNAPSHOT_MS = 24 * 60 * 60_000;
 
 // Cluster: at rest
 

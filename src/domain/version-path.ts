@@ -55,7 +55,7 @@ export function pathRefused(running: readonly string[], target: string): Blocked
   return belowFloor(running, to, target);
 }
 
-/** Members that were upgraded already have shown that it works: only a change that has not begun is refused. */
+/** Members that were upgraded already have shown that it works: only a change that has not started is refused. */
 function belowFloor(running: readonly string[], to: number, target: string): Blocked | undefined {
   if (running.some((version) => minorOf(version) >= to)) return undefined;
   const old = running.filter(

@@ -64,6 +64,13 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
       if (name !== undefined) enqueue(refKey({ namespace, name }));
     }
   });
+  // A change of the minor waits for its snapshot.
+  ports.snapshots.onChange((before, after) => {
+    if (!after || before?.status?.phase === after.status?.phase) return;
+    const { namespace = '' } = after.metadata;
+    const { name } = after.spec.clusterRef;
+    if (name !== undefined) enqueue(refKey({ namespace, name }));
+  });
   // Created and bound PVCs change nothing for the cluster, and each would cost a reconcile.
   ports.volumes.onChange((before, after) => {
     const { metadata } = after ?? before ?? {};

@@ -23,7 +23,7 @@ import { restartBlockedBy } from './rollout/candidate.ts';
 import { outdatedBecause } from './rollout/reasons.ts';
 import { dueFields } from './rollout/state.ts';
 import { successorOf } from './rollout/update.ts';
-import { cancelDowngrade } from './rollout/version-change.ts';
+import { cancelDowngrade, snapshotFirst } from './rollout/version-change.ts';
 import { bootstrap, discover, rebuildSeed, waitForCredentials, waitForSeed } from './rules/bootstrap.ts';
 import {
   addLearner,
@@ -132,6 +132,7 @@ export const MEMBERSHIP: Rules = [
 export const MAINTENANCE: Rules = [
   { name: 'restartExpired', rule: restartExpired }, // before the ordinary restarts, which wait for members that nothing reaches
   { name: 'cancelDowngrade', rule: cancelDowngrade }, // before any member gets another version
+  { name: 'snapshotFirst', rule: snapshotFirst },
   { name: 'restart', rule: restart },
   { name: 'updateSpecs', rule: updateSpecs },
   { name: 'expireVolumes', rule: expireVolumes },

@@ -4,6 +4,7 @@ import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-stat
 import { messagesOnly } from '../../domain/conditions.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { READINESS_PROBED_WITHIN_MS } from '../../domain/timing.ts';
+import { clusterVersionOf } from '../../domain/version-path.ts';
 import { present } from '../../lib/present.ts';
 import { versionNumber } from '../../lib/version.ts';
 import {
@@ -20,6 +21,7 @@ import {
 } from './observed.ts';
 import { isHealthy, votersOf } from './quorum.ts';
 import { outdatedFields } from './rollout/template.ts';
+import { clusterMinor } from './rollout/version-facts.ts';
 
 const MI = 1024 ** 2;
 const SMALLEST = 16 * MI;
@@ -150,12 +152,18 @@ export const isReached = (o: ClusterFacts, m: MemberView): boolean => {
 export const servingVoters = (o: ClusterFacts): number =>
   o.members.filter((m) => isReached(o, m) || hasJustStarted(o, m)).length;
 
-const FIELDS = ['members', 'leader', 'version', 'updatedMembers', 'quorum'] as const;
+const FIELDS = ['members', 'leader', 'version', 'clusterVersion', 'updatedMembers', 'quorum'] as const;
 export type MembersStatus = Pick<EtcdClusterStatus, (typeof FIELDS)[number]>;
 
 /** Changes of these fields alone may be coalesced: a lost or added member also changes `readyMembers` or a reason, and is written with it. */
 export const isMinor = (before: EtcdClusterStatus, after: EtcdClusterStatus): boolean =>
   messagesOnly(before, after, FIELDS);
+
+/** Kept while the members disagree or do not respond. */
+function clusterVersion(o: ClusterFacts): string | undefined {
+  const minor = clusterMinor(o);
+  return minor === undefined ? o.cluster.status?.clusterVersion : clusterVersionOf(minor);
+}
 
 /** Fields are absent if no member reported them in this reconcile. */
 export function membersStatus(o: ClusterFacts, now: string): MembersStatus {
@@ -171,7 +179,7 @@ export function membersStatus(o: ClusterFacts, now: string): MembersStatus {
   const [needed, healthy] = [quorumOf(voters), servingVoters(o)];
   return {
     ...(members.length > 0 && { members }),
-    ...present({ leader, version }),
+    ...present({ leader, version, clusterVersion: clusterVersion(o) }),
     updatedMembers: o.members.filter((m) => outdatedFields(o, m).length === 0).length,
     ...(voters > 0 && { quorum: { needed, healthy, margin: healthy - needed } }),
   };

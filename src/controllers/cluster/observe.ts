@@ -29,6 +29,7 @@ import type { Ask } from '../../etcd/call.ts';
 import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
+import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { type KubeObject, keyOf, refKey } from '../../kube/object.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
@@ -45,10 +46,11 @@ import { type ObjectPorts, observeObject, observePdb } from './observe-objects.t
 import type { ReplacementLedger } from './observe-replacements.ts';
 import { observeSuccessors, type SuccessorPorts } from './observe-successors.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
+import { observeVersionChange, type VersionPorts } from './observe-version-change.ts';
 import { type EtcdView, type Gathered, isInconsistent, type MemberView, seedName, wantsPdb } from './observed.ts';
 import { isQuarantined } from './quarantine.ts';
 
-export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPorts, SuccessorPorts {
+export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPorts, SuccessorPorts, VersionPorts {
   readonly client: Client;
   readonly etcd: CredentialsPorts['etcd'] &
     EtcdPort &
@@ -99,10 +101,6 @@ export async function observe(
   // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.
   if (list.is === 'authRejected') ports.credentials.forget(key);
   const volumes = [...ports.volumes.byIndex(namespace, CLUSTER_LABEL, name)];
-  // A member that is replaced still uses its PVC until etcd has removed it.
-  const isInUse = ({ metadata: { labels } }: KubeObject): boolean =>
-    ports.members.get(refKey({ namespace, name: labels?.[COMPONENT_LABEL] ?? '' })) !== undefined;
-  const quarantined = volumes.filter((pvc) => isQuarantined(pvc) && controllerOf(pvc) === undefined && !isInUse(pvc));
   const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
   const gathered: Gathered = {
     now: ports.now(),
@@ -117,7 +115,7 @@ export async function observe(
     seedObservedMs: ports.observedMs(seedKey(key), seedState(cluster, members)),
     members: members.map(({ status: _status, ...m }) => ({ ...m, ...unready(ports, m) })),
     etcd,
-    quarantined,
+    quarantined: quarantinedIn(ports, namespace, volumes),
     ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
     images: ports.images,
     ...(denied.length > 0 && { deniedKeys: denied }),
@@ -125,8 +123,21 @@ export async function observe(
     schedules: ports.schedules.byIndex(namespace, BY_CLUSTER, name),
     ...credentials,
   };
-  return { ...gathered, successors: await observeSuccessors(ports, gathered, signal) };
+  const revision = lowestRevision(members.flatMap((m) => m.status ?? []));
+  const observed = { ...gathered, ...(await observeVersionChange(ports, gathered, requests.ask, revision)) };
+  return { ...observed, successors: await observeSuccessors(ports, observed, signal) };
 }
+
+/** A member that is replaced still uses its PVC until etcd has removed it. */
+const quarantinedIn = (
+  { members }: Pick<ClusterPorts, 'members'>,
+  namespace: string,
+  volumes: readonly PersistentVolumeClaim[],
+): readonly PersistentVolumeClaim[] => {
+  const isInUse = ({ metadata: { labels } }: KubeObject): boolean =>
+    members.get(refKey({ namespace, name: labels?.[COMPONENT_LABEL] ?? '' })) !== undefined;
+  return volumes.filter((pvc) => isQuarantined(pvc) && controllerOf(pvc) === undefined && !isInUse(pvc));
+};
 
 export const readinessKey = (key: string): string => `Readiness ${key}`;
 
@@ -241,12 +252,16 @@ export const alarmsOf = (members: readonly { readonly status?: Pick<MemberStatus
   return [...new Map(named.map((each) => [`${each.id} ${each.alarm}`, each])).values()];
 };
 
+/** All members have it. */
+const lowestRevision = (statuses: readonly MemberStatus[]): bigint =>
+  statuses.reduce((min, s) => (s.revision < min ? s.revision : min), statuses[0]?.revision ?? 0n);
+
 /** When corruption is reported, asks all members for the hash at the lowest revision, which all of them have, to find whose data differs. */
 async function withHashes({ etcd, ask }: Requests, members: readonly AskedMember[]): Promise<readonly AskedMember[]> {
   const statuses = members.flatMap((m) => m.status ?? []);
   const alarmed = statuses.some((s) => s.alarms.some(({ alarm }) => alarm === 'CORRUPT'));
   if (!alarmed && !members.some(isInconsistent)) return members;
-  const revision = statuses.reduce((min, s) => (s.revision < min ? s.revision : min), statuses[0]?.revision ?? 0n);
+  const revision = lowestRevision(statuses);
   return Promise.all(
     members.map(async (m) => {
       const [endpoint] = endpointsOf(m);

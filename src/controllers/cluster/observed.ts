@@ -5,6 +5,7 @@ import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from '../../api/etcd-cluster-status.ts';
 import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../../api/etcd-member.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { clientServiceName, type EtcdPortName, headlessServiceName, memberName, pdbName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
@@ -118,6 +119,15 @@ export interface Successor {
   readonly refusedBy?: string;
 }
 
+/** The hash of a member's data. Hashes are comparable only where `at` agrees. */
+export interface MemberHash {
+  readonly member: string;
+  /** `undefined` when it did not respond with one. */
+  readonly hash: string | undefined;
+  /** The revision, and the revision up to which history was compacted. */
+  readonly at: string;
+}
+
 export interface ClusterFacts {
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -152,6 +162,10 @@ export interface ClusterFacts {
   readonly deniedKeys?: readonly string[];
   /** Of the members that may be restarted now. */
   readonly successors?: readonly Successor[];
+  /** The hashes of the members' data; asked for only before the first member gets another minor. */
+  readonly hashes?: readonly MemberHash[];
+  /** The EtcdSnapshot that was taken before a change of the minor. */
+  readonly versionSnapshot?: EtcdSnapshot;
   /** The EtcdSnapshotSchedules of this cluster. */
   readonly schedules: readonly EtcdSnapshotSchedule[];
 }

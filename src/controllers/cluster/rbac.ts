@@ -21,6 +21,8 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [CERT_MANAGER_GROUP], resources: ['certificaterequests'], verbs: ['get'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['delete', 'list', 'patch', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['delete', 'list', 'watch'] },
+  // A snapshot before the minor of etcd is changed.
+  { apiGroups: [GROUP], resources: ['etcdsnapshots'], verbs: ['create', 'list', 'watch'] },
   // The age of the newest backup.
   { apiGroups: [GROUP], resources: ['etcdsnapshotschedules'], verbs: ['list', 'watch'] },
   {

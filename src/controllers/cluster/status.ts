@@ -45,6 +45,8 @@ import { isExhausted, isRateLimited } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
 import { restoreConditions } from './restore.ts';
 import { rolloutProgress, rolloutRequeueMs } from './rollout/progress.ts';
+import { VERSION_CHANGE_READY, versionConditions, versionRequeueMs } from './rollout/version-conditions.ts';
+import { versionUnsettled } from './rollout/version-facts.ts';
 import {
   IMAGE_ALLOWED,
   IN_PLACE_FIELDS,
@@ -78,6 +80,7 @@ const PASSING = [
   KNOWN_ISSUES,
   PEERS_PINNED,
   IMAGE_ALLOWED,
+  VERSION_CHANGE_READY,
   MANAGED_OBJECTS_IN_SYNC,
   NOT_YET_SUPPORTED,
   SUSPENDED,
@@ -101,11 +104,16 @@ export function statusOf(
   const latched: EtcdClusterStatus = { ...before, ...resumedDeadline(o, before), ...latch };
   const s = situation(o, latched, [message, ...stepFailures(o)].join('; '), wantedBy);
   const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
-  const isApplied = s.unapplied === '' && !s.rollout && s.held === undefined && s.credentials.unsecured === undefined;
+  const isApplied =
+    s.unapplied === '' &&
+    !s.rollout &&
+    s.unsettled === undefined &&
+    s.held === undefined &&
+    s.credentials.unsecured === undefined;
   const reached = arrived && isApplied && s.terminating === undefined;
   const { progressDeadline: deadline, repair, rollout, quarantinedVolumes: _k, ...observed } = latched;
   const waits = s.held !== undefined || s.rollout?.waits === true;
-  const { members: _m, leader: _l, version: _v, quorum: _q, ...rest } = observed;
+  const { members: _m, leader: _l, version: _v, clusterVersion: _c, quorum: _q, ...rest } = observed;
   const updates: readonly ConditionUpdate[] = [
     { type: 'Available', ...available(s) },
     { type: 'Progressing', ...progressing(s, reached) },
@@ -118,6 +126,7 @@ export function statusOf(
     ...issueConditions(o),
     ...peerConditions(o),
     ...imageConditions(o),
+    ...versionConditions(o),
     ...inSyncConditions(o, tasks),
     ...notYetConditions(notYet(o)),
     ...(s.suspended ? [{ type: SUSPENDED, ...yes('Suspended', s.message) }] : []),
@@ -190,6 +199,8 @@ function situation(o: Observed, latched: EtcdClusterStatus, message: string, wan
     taken: conflicts(o).join('; '),
     unapplied: unapplied(o, IN_PLACE_FIELDS).join(', '),
     rollout,
+    /** All members run the target version, and etcd has not agreed on it yet. */
+    unsettled: versionUnsettled(o),
     inFlight: deadline !== undefined,
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     trouble: etcdError(o) !== undefined ? message : (clusterIdMismatch(o) ?? ''),
@@ -284,6 +295,7 @@ function progressing(s: Situation, reached: boolean): Condition {
   if (s.refused?.hopeless) return no(REFUSED, s.refused.message);
   if (s.rollout?.waits === false) return yes(s.rollout.reason, s.rollout.message);
   if (s.formed && s.unapplied !== '') return yes('SpecChanged', missing);
+  if (s.formed && s.unsettled !== undefined) return yes('RollingOut', s.unsettled);
   if (!s.formed && s.paused === undefined) return yes('WaitingForSeed', s.message);
   if ((s.broken && !s.whole) || s.terminating !== undefined) return yes('Repairing', s.message);
   if (!s.whole) return yes('Scaling', s.message);
@@ -333,6 +345,7 @@ export function requeueMs(
     untilDeadline > 0 ? untilDeadline : undefined, // NaN without a deadline
     backupRequeueMs(o),
     rolloutRequeueMs(o),
+    versionRequeueMs(o),
     unreadableObjects(o).length > 0 ? UNREADABLE_RECHECK_MS : undefined,
     o.successors?.some(({ refusedBy }) => refusedBy !== undefined) ? REFUSED_POD_RECHECK_MS : undefined,
   ].filter((ms) => ms !== undefined);

@@ -5,12 +5,14 @@ import { SecretCache } from '../../../src/access/secret-cache.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
 import { byClusterName, type EtcdMember } from '../../../src/api/etcd-member.ts';
+import type { EtcdSnapshot } from '../../../src/api/etcd-snapshot.ts';
 import { byCluster, type EtcdSnapshotSchedule } from '../../../src/api/etcd-snapshot-schedule.ts';
 import {
   CLUSTER_LABEL,
   etcdClusters,
   etcdMembers,
   etcdSnapshotSchedules,
+  etcdSnapshots,
   memberName,
   peerURL,
 } from '../../../src/api/names.ts';
@@ -69,6 +71,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     certificates: new Store(certificates, []),
     volumes: new Store<PersistentVolumeClaim>(persistentVolumeClaims, [], [CLUSTER_LABEL]),
     nodes: new Store<Node>(nodes, []),
+    snapshots: new Store<EtcdSnapshot>(etcdSnapshots, []),
     schedules: new Store<EtcdSnapshotSchedule>(etcdSnapshotSchedules, [], [byCluster]),
   };
 }

@@ -111,7 +111,7 @@ describe('a member that joins', () => {
   const ready = at('3.7.3', { storageVersion: '3.6.0', downgradeTo: '3.6.0' });
   test.each<[string, readonly Is[], string, string]>([
     ['gets the target of a patch release', [...three('3.6.11')], '3.6.16', '3.6.16'],
-    ['gets the version of the others before an upgrade has begun', [...three('3.6.16')], '3.7.3', '3.6.16'],
+    ['gets the version of the others before an upgrade has started', [...three('3.6.16')], '3.7.3', '3.6.16'],
     [
       'gets the target once a member has it',
       [at('3.6.16'), at('3.6.16', { spec: { version: '3.7.3' } })],

@@ -18,41 +18,20 @@ import {
   type Observed,
   wanted,
 } from '../observed.ts';
+import { preflight } from './preflight.ts';
 import { templateOfNew } from './state.ts';
-
-const targetMinor = (o: ClusterFacts): number => minorOf(wanted(o).version);
-
-/** The version that its etcd reports; of one that does not respond, the last one that it reported. */
-const reported = ({ self, object }: MemberView): string | undefined => self?.version ?? object.status?.version;
-const reportedVersions = (o: ClusterFacts): readonly string[] => o.members.flatMap((m) => reported(m) ?? []);
-
-/** The minor that a downgrade has been enabled to. */
-const downgradeTo = (o: ClusterFacts): number | undefined => {
-  const found = o.members.find(({ self }) => self?.downgradeTo !== undefined)?.self?.downgradeTo;
-  return found === undefined ? undefined : minorOf(found);
-};
-
-/** Members that run a later minor than the target. */
-const newerMembers = (o: ClusterFacts): readonly MemberView[] =>
-  o.members.filter(({ self }) => self !== undefined && minorOf(self.version) > targetMinor(o));
-
-/** While a member runs a minor, the cluster version is not above it: every other member can be started with that minor, too. */
-const runsTarget = (o: ClusterFacts): boolean =>
-  o.members.some(({ self }) => self !== undefined && minorOf(self.version) <= targetMinor(o));
-
-/** etcd before 3.6 writes no storage version. */
-const storageMinor = ({ self }: MemberView): number => minorOf(self?.storageVersion ?? '3.5.0');
-
-/** Members whose data an etcd of the target minor could not read yet. */
-const unreadableByTarget = (o: ClusterFacts): readonly MemberView[] =>
-  newerMembers(o).filter((m) => storageMinor(m) > targetMinor(o));
-
-/**
- * Members whose last upgrade has not ended. A downgrade is not enabled before: the data would look as if it had been rewritten
- * already, and etcd would refuse to start because the cluster version is still the later one.
- */
-const stillUpgrading = (o: ClusterFacts): readonly MemberView[] =>
-  newerMembers(o).filter((m) => storageMinor(m) < minorOf(m.self?.version ?? ''));
+import {
+  downgradeTo,
+  hasStarted,
+  isMinorChangeAhead,
+  newerMembers,
+  reportedVersions,
+  runsTarget,
+  stillUpgrading,
+  targetMinor,
+  unreadableByTarget,
+} from './version-facts.ts';
+import { takeVersionSnapshot } from './version-snapshot.ts';
 
 const waitFor = (members: readonly MemberView[], what: string): ClusterDecision => ({
   message: `waiting until ${members.map(nameOf).join(', ')} ${what}`,
@@ -61,8 +40,19 @@ const waitFor = (members: readonly MemberView[], what: string): ClusterDecision 
 
 /** Why no member may get the target version now. */
 export function versionChangeBlockedBy(o: Observed): Blocked | undefined {
-  return isFormed(o) ? pathRefused(reportedVersions(o), wanted(o).version) : undefined;
+  return versionChecks(o)[0];
 }
+
+/** All of them. What was checked before the first member is not checked again: the disruption check guards each further one. */
+export function versionChecks(o: ClusterFacts): readonly Blocked[] {
+  if (!isFormed(o)) return [];
+  const path = pathRefused(reportedVersions(o), wanted(o).version);
+  if (path) return [path];
+  return isMinorChangeAhead(o) ? preflight(o) : [];
+}
+
+/** A snapshot to go back to, where a schedule has a destination. */
+export const snapshotFirst = (o: Observed): ClusterDecision | undefined => takeVersionSnapshot(o, versionChecks(o));
 
 /** A downgrade that the user has taken back, or one to another minor than the target, keeps etcd from raising its cluster version. */
 export function cancelDowngrade(o: Observed): ClusterDecision | undefined {
@@ -99,18 +89,12 @@ export function beforeVersionChange(o: Observed): ClusterDecision | undefined {
   return waiting.length === 0 ? undefined : waitFor(waiting, `has rewritten its data for etcd ${minorName(to)}`);
 }
 
-/** Whether etcd starts with the target version: on the data of the other members, and as a new member of their cluster. */
+/** Whether etcd starts with the target version, as a new member of this cluster. An upgrade begins with a running member. */
 function isTargetStartable(o: ClusterFacts): boolean {
   const [to, versions] = [targetMinor(o), reportedVersions(o)];
   if (versions.length === 0) return true;
-  if (pathRefused(versions, wanted(o).version)) return false;
-  if (versions.every((version) => minorOf(version) > to))
-    return downgradeTo(o) === to && unreadableByTarget(o).length === 0;
-  // An upgrade begins with one member, and not with one that joins.
-  return (
-    versions.some((version) => minorOf(version) >= to) ||
-    o.members.some((m) => hasJoined(m) && minorOf(m.object.spec.version) === to)
-  );
+  if (pathRefused(versions, wanted(o).version) || !hasStarted(o)) return false;
+  return versions.some((version) => minorOf(version) <= to) || unreadableByTarget(o).length === 0;
 }
 
 /** The target of a member that joins: until the version of running members is changed, it gets that of the others. */
