@@ -17,6 +17,7 @@ import {
   rootPasswordIsKnown,
 } from './credential-invariants.ts';
 import { intactDataIsKept, nodesHaveTheirGrace, replacedVolumesAreKept } from './evidence-invariants.ts';
+import { noMoreThanWanted } from './growth-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
 import { blockedEditsAreNotApplied, foreignIsLeftAlone, successorsCouldRun } from './object-invariants.ts';
 import { isBuiltFromItsMember } from './rollout-facts.ts';
@@ -330,4 +331,4 @@ export const AFTER_WRITE = {
   authConditionIsTrue,
 };
 export const BEFORE_CHANGE = { oneChangeAtATime, onlyTheHolderActs, oneDisruption };
-export const AFTER_CHANGE = { quorumAfterChange, notTheLastCopy, transfereeServes };
+export const AFTER_CHANGE = { quorumAfterChange, noMoreThanWanted, notTheLastCopy, transfereeServes };

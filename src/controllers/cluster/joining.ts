@@ -2,6 +2,7 @@
 
 import { memberName, memberNumber } from '../../api/names.ts';
 import { identity } from '../../domain/ownership.ts';
+import { quorumOf } from '../../domain/quorum.ts';
 import { SLOW_JOIN_MS } from '../../domain/timing.ts';
 import { nameIn } from './build.ts';
 import type { EtcdChange } from './calls.ts';
@@ -12,6 +13,8 @@ import {
   entriesOf,
   entryOf,
   hasJoined,
+  isLosingData,
+  isLosingMemory,
   isLosingPvc,
   isNotBeingDeleted,
   type MemberView,
@@ -19,7 +22,7 @@ import {
   type Observed,
   participates,
 } from './observed.ts';
-import { learnersOf, votersOf } from './quorum.ts';
+import { healthyVoters, learnersOf, votersOf } from './quorum.ts';
 
 /** How far beyond the recorded counter member numbers are recognised; fewer members are added between two writes of it. */
 const MAX_UNRECORDED = 32;
@@ -80,15 +83,22 @@ export const needsReplacementVoter = (o: Observed): boolean => {
   return voters.length > 0 && voters.every((m) => m !== undefined && (isLeaving(m) || isLosingPvc(m)));
 };
 
-/** The maximum number of members in etcd's member list, without those of users. A member whose PVC is being deleted is removed after its replacement votes. */
-export function maxMembers(o: Observed): number {
-  if (needsReplacementVoter(o)) return votersOf(o).length + 1;
-  return desired(o) + (o.members.some(isLosingPvc) ? 1 : 0);
+/** Members whose Pod is being deleted with its data, and that a quorum of the others can replace. */
+export function losingMemory(o: Observed): readonly MemberView[] {
+  const losing = o.members.filter(isLosingMemory);
+  const staying = healthyVoters(o).filter((entry) => !losing.some((m) => entryOf(o, m) === entry));
+  return staying.length >= quorumOf(votersOf(o).length) ? losing : [];
 }
 
-/** The replacement of a member whose PVC is being deleted is still to be added, or does not vote yet: until then no member is surplus. */
+/** The maximum number of members in etcd's member list, without those of users. A member that loses its data is removed after its replacement votes. */
+export function maxMembers(o: Observed): number {
+  if (needsReplacementVoter(o)) return votersOf(o).length + 1;
+  return desired(o) + (o.members.some(isLosingPvc) || losingMemory(o).length > 0 ? 1 : 0);
+}
+
+/** The replacement of a member that loses its data is still to be added, or does not vote yet: until then no member is surplus. */
 export function waitsForReplacement(o: Observed): boolean {
   const kept = o.members.filter(isNotBeingDeleted);
-  if (!kept.some(isLosingPvc) || kept.length > maxMembers(o)) return false;
+  if (!kept.some(isLosingData) || kept.length > maxMembers(o)) return false;
   return needsReplacementVoter(o) || kept.some((m) => entryOf(o, m)?.isLearner !== false);
 }

@@ -225,6 +225,17 @@ export const wanted = (o: ClusterFacts): Target => targetOf(o.cluster.spec, o.cl
  * the member, and deletes its Pod only after etcd has removed it.
  */
 export const isLosingPvc = (m: MemberView): boolean => isPvcKeptByPod(m) && isNotBeingDeleted(m);
+/**
+ * Its Pod is being deleted, or is deleted, and the data in memory with it. While its etcd goes on, which it does for some seconds
+ * by `preStop`, a learner that replaces it starts already.
+ */
+export const isLosingMemory = (m: MemberView): boolean =>
+  isInMemory(m) &&
+  hasJoined(m) &&
+  isNotBeingDeleted(m) &&
+  !isDormant(m) &&
+  (m.pod.is === 'absent' || m.pod.terminating === true);
+export const isLosingData = (m: MemberView): boolean => isLosingPvc(m) || isLosingMemory(m);
 const isPvcKeptByPod = (m: MemberView): boolean => m.pvc === 'terminating' && m.pod.is === 'present' && !isInMemory(m);
 /**
  * Pausing would delete the Pod that keeps the PVC of a member, also of one that etcd has not removed yet. A Pod that is being

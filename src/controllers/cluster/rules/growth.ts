@@ -18,6 +18,7 @@ import {
   isLeaving,
   joining,
   lastNumber,
+  losingMemory,
   maxMembers,
   needsReplacementVoter,
   nextName,
@@ -121,13 +122,16 @@ export function addLearner(o: Observed): Decided {
     };
   const { name } = identity(o.cluster);
   const joiner = nextName(o);
-  const terminating = o.members.filter(isLosingPvc).map(nameOf);
-  const replaces = terminating.length > 0 && entries.length >= desired(o);
-  if (replaces)
+  const losesPvc = o.members.filter(isLosingPvc).map(nameOf);
+  const losing = losesPvc.length > 0 ? losesPvc : losingMemory(o).map(nameOf);
+  if (losing.length > 0 && entries.length >= desired(o)) {
+    const what = losesPvc.length > 0 ? 'PVC' : 'Pod';
+    const loss = losesPvc.length > 0 ? '' : ' with its data in memory';
     return {
-      message: `the PVC of ${terminating.join(', ')} is being deleted: ${joiner} replicates the data before a member is removed`,
+      message: `the ${what} of ${losing.join(', ')} is being deleted${loss}: ${joiner} replicates the data before a member is removed`,
       steps: [addition(o, joiner)],
     };
+  }
   const message = needsReplacementVoter(o)
     ? `all voters are being deleted: ${joiner} replicates their data before they are removed. To delete the data, delete EtcdCluster ${name}`
     : `${entries.length} of ${desired(o)} members: adding ${joiner}`;

@@ -15,7 +15,7 @@ import {
   entriesOf,
   entryOf,
   hasJoined,
-  isLosingPvc,
+  isLosingData,
   isNotBeingDeleted,
   isPending,
   type MemberView,
@@ -82,11 +82,11 @@ export function deleteRemovedMember(o: Observed): Decided {
   };
 }
 
-/** Order of removal: members whose PVC is being deleted, then unhealthy members, then learners, then followers, then the newest. */
+/** Order of removal: members that lose their data, then unhealthy members, then learners, then followers, then the newest. */
 function removalOrder(o: Observed): readonly MemberView[] {
   const leader = leaderOf(o);
   const rank = (m: MemberView): readonly number[] => [
-    isLosingPvc(m) ? 0 : 1,
+    isLosingData(m) ? 0 : 1,
     isHealthy(o, m) ? 1 : 0,
     entryOf(o, m)?.isLearner === false ? 1 : 0,
     entryOf(o, m)?.id === leader ? 1 : 0,
@@ -99,11 +99,11 @@ function removalOrder(o: Observed): readonly MemberView[] {
   });
 }
 
-/** The next to be removed. As long as the PVC of one member is being deleted, no healthy member goes whose PVC stays. */
+/** The next to be removed. As long as one member loses its data, no healthy member goes that keeps its own. */
 function nextToRemove(o: Observed): MemberView | undefined {
   const order = removalOrder(o);
-  if (!order.some(isLosingPvc) || needsReplacementVoter(o)) return order.find((m) => !isLosingPvc(m)) ?? order[0];
-  const eligible = order.filter((m) => isLosingPvc(m) || !isHealthy(o, m));
+  if (!order.some(isLosingData) || needsReplacementVoter(o)) return order.find((m) => !isLosingData(m)) ?? order[0];
+  const eligible = order.filter((m) => isLosingData(m) || !isHealthy(o, m));
   return eligible.find((m) => !blockedBy(o, entryOf(o, m)?.id, 'scaleDown')) ?? eligible[0];
 }
 
