@@ -19,9 +19,9 @@ import { sameJson } from '../../lib/merge-patch.ts';
 import type { Reconciler } from '../../runtime/controller.ts';
 import type { Priority } from '../../runtime/queue.ts';
 import type { ClusterCall } from './calls.ts';
+import { isMinor } from './coalesce.ts';
 import { decide } from './decide.ts';
 import { execute } from './execute.ts';
-import { isMinor } from './members-status.ts';
 import { type ClusterPorts, observe, readinessKey, seedKey } from './observe.ts';
 import type { Gathered } from './observed.ts';
 

@@ -3,6 +3,7 @@ import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { changedConditions } from '../../domain/conditions.ts';
 import { SUSPENDED } from '../../domain/suspend.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
+import { isRising } from './coalesce.ts';
 import { ROTATING } from './credentials/state.ts';
 import type { Observed } from './observed.ts';
 import { RESTORED, RESTORING } from './restore.ts';
@@ -36,8 +37,9 @@ const EXPECTED = [
   SUSPENDED,
 ];
 
-/** One Event per new reason: the three conditions often change to the same one. */
+/** One Event per new reason: the three conditions often change to the same one. None where the status is not written yet: each reconcile would record it again. */
 export function eventsFor(o: Observed, after: EtcdClusterStatus): readonly EventRecord[] {
+  if (isRising(o.cluster.status ?? {}, after)) return [];
   const changed = changedConditions(o.cluster.status?.conditions, after.conditions);
   return changed
     .filter((c, i) => changed.findIndex((d) => d.reason === c.reason) === i)

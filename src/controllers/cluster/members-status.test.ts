@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { aCluster, aMember, FORMED, MEMBER_ID, NOW, SEED_NAME } from '../../../test/support/builders/builders.ts';
 import { down, type Is, id, learner, name, up, world } from '../../../test/support/builders/members.ts';
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
-import { coarsePercent, coarseSize, isMinor, membersStatus } from './members-status.ts';
+import { isMinor } from './coalesce.ts';
+import { coarsePercent, coarseSize, membersStatus } from './members-status.ts';
 import type { Gathered, MemberView, SelfReport } from './observed.ts';
 
 const MI = 1024 ** 2;

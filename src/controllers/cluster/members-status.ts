@@ -1,7 +1,6 @@
 /** The members in the status of an EtcdCluster. Figures are rounded with hysteresis: each change costs a status write. */
 import { quotaOf } from '../../api/defaults.ts';
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
-import { messagesOnly } from '../../domain/conditions.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { READINESS_PROBED_WITHIN_MS } from '../../domain/timing.ts';
 import { clusterVersionOf } from '../../domain/version-path.ts';
@@ -152,12 +151,9 @@ export const isReached = (o: ClusterFacts, m: MemberView): boolean => {
 export const servingVoters = (o: ClusterFacts): number =>
   o.members.filter((m) => isReached(o, m) || hasJustStarted(o, m)).length;
 
-const FIELDS = ['members', 'leader', 'version', 'clusterVersion', 'updatedMembers', 'quorum'] as const;
-export type MembersStatus = Pick<EtcdClusterStatus, (typeof FIELDS)[number]>;
-
 /** Changes of these fields alone may be coalesced: a lost or added member also changes `readyMembers` or a reason, and is written with it. */
-export const isMinor = (before: EtcdClusterStatus, after: EtcdClusterStatus): boolean =>
-  messagesOnly(before, after, FIELDS);
+export const MEMBERS_FIELDS = ['members', 'leader', 'version', 'clusterVersion', 'updatedMembers', 'quorum'] as const;
+export type MembersStatus = Pick<EtcdClusterStatus, (typeof MEMBERS_FIELDS)[number]>;
 
 /** Kept while the members disagree or do not respond. */
 function clusterVersion(o: ClusterFacts): string | undefined {
