@@ -21,6 +21,7 @@ import { createLogger, type Logger } from '../runtime/log.ts';
 import { missingCRDs, serve, whenSynced } from '../runtime/manager.ts';
 import { createMetrics, LATENCY, type Metrics } from '../runtime/metrics.ts';
 import { startControllers } from './controllers.ts';
+import { reportCrashes } from './crash.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
 import { type Parts, type Process, type Stores, startStores } from './stores.ts';
 
@@ -187,4 +188,7 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-if (import.meta.main) process.exit(await main(process.argv.slice(2)));
+if (import.meta.main) {
+  reportCrashes();
+  process.exit(await main(process.argv.slice(2)));
+}

@@ -15,12 +15,14 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
 const PROGRAM = `
+import { reportCrashes } from '${join(root, 'src/bin/crash.ts')}';
 import { pino } from 'pino';
 import { Registry, collectDefaultMetrics } from 'prom-client';
 const register = new Registry();
 collectDefaultMetrics({ register });
 pino().info({ main: import.meta.main, metrics: (await register.metrics()).length > 0 }, 'up');
-const fail = (): never => { throw new Error('as expected'); };
+reportCrashes();
+const fail = (): never => { throw new Error('as expected', { cause: 7 }); };
 fail();
 `;
 
@@ -32,9 +34,10 @@ test('a bundle with CommonJS dependencies runs alone, and its stack traces name 
   const alone = await mkdtemp(join(dir, 'alone-'));
   await writeFile(join(alone, 'manager.mjs'), code);
   await writeFile(join(alone, 'manager.mjs.map'), map);
-  const ran = await run(process.execPath, ['--enable-source-maps', join(alone, 'manager.mjs')], { allowFailure: true });
+  const ran = await run(process.execPath, [join(alone, 'manager.mjs')], { allowFailure: true });
   expect(ran.stdout).toContain('"main":true,"metrics":true,"msg":"up"');
-  expect(ran.stderr).toMatch(/at fail \(.*program\.ts:7:\d+\)/);
+  expect(ran.stderr).toMatch(/at fail \(.*program\.ts:9:\d+\)/);
+  expect(ran.stderr).toContain('cause');
   expect((await licensesOf([made])).toString()).toMatch(/==== pino \d.*Permission is hereby granted/s);
 });
 

@@ -41,10 +41,10 @@ const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
  * Node's options are in the environment, so that they also apply to `/manager`. Mounting other certificates over the file works.
  * Young objects get two spaces of at most 8 MiB: with smaller ones, objects that live as long as a call are promoted to the old space,
  * and the event loop was late by 70 ms. One thread beside the main one is enough for an operator, and threads that share their
- * memory leave less of it unused: 10 MiB with forty clusters.
+ * memory leave less of it unused: 10 MiB with forty clusters. Source maps are read when the process crashes (`bin/crash.ts`).
  */
 export const RUNTIME = {
-  NODE_OPTIONS: '--enable-source-maps --use-openssl-ca --max-semi-space-size=8 --v8-pool-size=1',
+  NODE_OPTIONS: '--use-openssl-ca --max-semi-space-size=8 --v8-pool-size=1',
   MALLOC_ARENA_MAX: '1',
 };
 const ENV = {
