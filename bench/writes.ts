@@ -32,8 +32,8 @@ export async function measure(progress: Progress): Promise<readonly Figure[]> {
     await secured.last.stop();
     const { made, last } = await several(world, ledger, 'create-3', progress);
     return [
-      ...creation('made', made, 29, GO),
-      ...creation('made with mTLS and auth', secured.made, 41),
+      ...creation('made', made, 26, GO),
+      ...creation('made with mTLS and auth', secured.made, 39),
       ...(await atRest(world, last, progress)),
       ...(await reactions(world, ledger, progress)),
     ];
