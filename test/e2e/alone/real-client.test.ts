@@ -10,6 +10,7 @@ import { Transport } from '../../../src/kube/transport.ts';
 import { ABOUT_DATA } from '../../support/about-data.ts';
 import { UserClient } from '../../support/etcd-client.ts';
 import { atRest, settled } from '../../support/journeys/at-rest.ts';
+import { gapsOf, type HandOver, sentence, unexplained } from '../../support/journeys/gaps.ts';
 import { type AnObject, aTenant, becomes, type Tenant } from '../../support/journeys/journey.ts';
 import { aKubeApiServer } from '../../support/journeys/real-client.ts';
 import { RegisterClient, whatTheySaw } from '../../support/journeys/registers.ts';
@@ -21,6 +22,14 @@ const WRITERS = ['a', 'b', 'c', 'd'];
 const KEYS = ['x', 'y', 'z'];
 /** By cordoning the node of the leader: enough to measure, and no Pod has to start again. */
 const HAND_OVERS = 20;
+
+/**
+ * No request that is not lost to a hand-over may take longer. On a quiet machine a second is met (`GAP_MS=1000`); in a run of
+ * everything, two cores are shared by three nodes, their etcds, the operator and two kube-apiservers.
+ */
+const GAP_MS = Number(process.env['GAP_MS'] ?? 5_000);
+/** How often members are asked who leads: a hand-over is known to have happened between two answers. */
+const LEADER_POLL_MS = 50;
 
 interface Member {
   readonly pod: AnObject;
@@ -37,6 +46,31 @@ async function statuses(tenant: Tenant, etcd: UserClient, tls: Awaited<ReturnTyp
     return answer.ok ? [{ pod, status: answer.value }] : [];
   });
   return (await Promise.all(asked)).flat();
+}
+
+/** Records every change of the leader until it is stopped. */
+function watchLeader(ask: () => Promise<readonly Member[]>) {
+  const handOvers: HandOver[] = [];
+  let stopped = false;
+  const run = async (): Promise<void> => {
+    let [term, fromMs] = [0n, performance.now()];
+    while (!stopped) {
+      const askedMs = performance.now();
+      const leading = (await ask()).filter(({ status }) => status.leader === status.memberId);
+      const newest = leading.map(({ status }) => status.raftTerm).reduce((a, b) => (b > a ? b : a), 0n);
+      if (newest > term && term > 0n) handOvers.push({ fromMs, toMs: performance.now() });
+      if (newest >= term && newest > 0n) [term, fromMs] = [newest, askedMs];
+      await sleep(LEADER_POLL_MS);
+    }
+  };
+  const ended = run();
+  return {
+    handOvers,
+    stop: (): Promise<void> => {
+      stopped = true;
+      return ended;
+    },
+  };
 }
 
 test('a kube-apiserver loses nothing and sees one history while all Pods are deleted, all nodes drained, and the cluster scaled', async () => {
@@ -56,6 +90,7 @@ test('a kube-apiserver loses nothing and sees one history while all Pods are del
   const clients = WRITERS.map((name) => new RegisterClient({ name, keys: KEYS, open, pauseMs: 20 }));
   const term = async (): Promise<number> => Number((await leader()).status.raftTerm);
   const first = await term();
+  const watched = watchLeader(() => statuses(tenant, etcd, tls));
 
   for (const { metadata } of await tenant.list('pods')) {
     await tenant.kubectl('delete', 'pod', metadata.name, '--wait=true');
@@ -89,11 +124,14 @@ test('a kube-apiserver loses nothing and sees one history while all Pods are del
   }
 
   const handOvers = (await term()) - first;
-  const { acknowledged, failures, lateMs, wrong } = await whatTheySaw(clients);
+  const { acknowledged, failures, lateMs, wrong, history } = await whatTheySaw(clients);
+  await watched.stop();
+  const gaps = unexplained(gapsOf(history, GAP_MS), watched.handOvers).map(sentence);
   const figures = [
     `${acknowledged} writes acknowledged, ${failures.length} requests failed, ${lateMs.length} took longer than a second`,
     `${handOvers} hand-overs; of ${HAND_OVERS} by cordoning, until another member reported that it leads: ${tookMs.toSorted((a, b) => a - b).join(', ')} ms`,
-    `late: ${lateMs.join(', ')} ms`,
+    `late: ${lateMs.join(', ')} ms; ${watched.handOvers.length} changes of the leader were observed`,
+    `failed, or later than ${GAP_MS} ms, outside hand-overs: ${gaps.length}`,
     ...failures,
   ];
   process.stdout.write(`${figures.join('\n')}\n`);
@@ -101,6 +139,6 @@ test('a kube-apiserver loses nothing and sees one history while all Pods are del
   expect(acknowledged).toBeGreaterThan(100);
   expect(handOvers).toBeGreaterThanOrEqual(HAND_OVERS);
   // etcd drops proposals while it transfers the leadership: per hand-over at most one request of each client.
-  expect(failures.length).toBeLessThanOrEqual(WRITERS.length * handOvers);
+  expect(gaps).toEqual([]);
   await atRest(tenant, NAME, 3);
 });

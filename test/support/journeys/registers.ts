@@ -90,6 +90,8 @@ export interface Seen {
   readonly lateMs: readonly number[];
   /** Why the history is not linearizable. */
   readonly wrong: string | undefined;
+  /** Of all clients, in the order of time. */
+  readonly history: readonly Operation[];
 }
 
 const LATE_MS = 1_000;
@@ -111,5 +113,6 @@ export async function whatTheySaw(clients: readonly RegisterClient[]): Promise<S
       .toSorted((a, b) => a.at - b.at)
       .map(({ ms }) => Math.round(ms)),
     wrong: notLinearizable(history),
+    history: history.toSorted((a, b) => a.startMs - b.startMs),
   };
 }
