@@ -185,6 +185,17 @@ export const EtcdClusterStatusSchema = Type.Object({
       ),
     },
   ),
+  defragmentation: optionalObject(
+    'The member that is being defragmented, recorded before etcd is asked: no other member is disrupted meanwhile.',
+    {
+      member: Type.String({ description: 'The EtcdMember.' }),
+      defrag: Type.String({ description: 'The EtcdDefrag that asked for it.' }),
+      uid: Type.String({ description: 'Its uid.' }),
+      attempt: Type.Integer({ format: 'int32', description: 'How often the member was asked, with this time.' }),
+      startedAt: Type.String({ format: 'date-time', description: 'When etcd was asked.' }),
+      dbSizeBefore: Type.Integer({ format: 'int64', description: 'The size of its database before, in bytes.' }),
+    },
+  ),
   observed: Type.Optional(TargetSchema),
   progressDeadline: optionalTime('When the change in progress is reported as overdue.'),
   conditions: Type.Optional(ConditionsSchema),

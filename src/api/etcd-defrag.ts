@@ -4,9 +4,9 @@ import { cel } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import { type Kind, namesOf } from './crd.ts';
 import { clusterReference } from './etcd-snapshot.ts';
-import type { CustomObject } from './meta.ts';
-import { etcdDefrags } from './names.ts';
-import { optionalFlag, optionalInt32, optionalObject, optionalText } from './optional.ts';
+import type { Accepted, CustomObject } from './meta.ts';
+import { BY_CLUSTER, etcdDefrags } from './names.ts';
+import { optionalFlag, optionalInt32, optionalObject, optionalText, optionalTime } from './optional.ts';
 import { aboveZero, quantity } from './text.ts';
 
 export const defragRule = optionalObject(
@@ -73,7 +73,9 @@ const MemberOutcomeSchema = Type.Object({
   name: Type.String(),
   role: optionalText('leader or follower.'),
   outcome: optionalText('Pending, Skipped, Defragmented or Failed.'),
-  reason: Type.Optional(Type.String()),
+  reason: optionalText('BelowThreshold, MemberGone, RPCError or AfterSizeUnavailable.'),
+  message: optionalText('What went wrong, as etcd reports it.'),
+  attempts: optionalInt32('How often the operator asked the member in vain.'),
   dbSizeBefore: Type.Optional(Type.Integer({ format: 'int64' })),
   dbSizeAfter: Type.Optional(Type.Integer({ format: 'int64' })),
   reclaimedBytes: Type.Optional(Type.Integer({ format: 'int64' })),
@@ -82,15 +84,20 @@ const MemberOutcomeSchema = Type.Object({
 
 export const EtcdDefragStatusSchema = Type.Object({
   phase: optionalText('Pending, Running, Complete or Failed.'),
+  admittedAt: optionalTime('When it was its turn among the EtcdDefrags of its cluster.'),
   startedAt: Type.Optional(Type.String({ format: 'date-time' })),
   completedAt: Type.Optional(Type.String({ format: 'date-time' })),
   defragmented: Type.Optional(Type.Integer({ format: 'int32' })),
   members: Type.Optional(
     Type.Array(MemberOutcomeSchema, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
   ),
+  waitingFor: optionalText('Why no member is defragmented now.'),
   conditions: Type.Optional(ConditionsSchema),
 });
 
+export type DefragRule = NonNullable<Accepted<typeof EtcdDefragSpecSchema>['rule']>;
+export type MemberOutcome = Accepted<typeof MemberOutcomeSchema>;
+export type EtcdDefragStatus = Accepted<typeof EtcdDefragStatusSchema>;
 export type EtcdDefrag = CustomObject<'EtcdDefrag', typeof EtcdDefragSpecSchema, typeof EtcdDefragStatusSchema>;
 
 export const etcdDefragKind: Kind = {
@@ -104,3 +111,9 @@ export const etcdDefragKind: Kind = {
     { name: 'Defragmented', type: 'integer', jsonPath: '.status.defragmented' },
   ],
 };
+
+/** The cache index of EtcdDefrags by the cluster in their spec. */
+export const defragsByCluster = {
+  name: BY_CLUSTER,
+  of: ({ spec }: EtcdDefrag): string | undefined => spec.clusterRef.name,
+} as const;

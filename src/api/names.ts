@@ -83,6 +83,8 @@ export const AGENT_OF_LABEL = `${GROUP}/agent-of`;
 export const AGENT_COMPONENT = 'agent';
 /** On an EtcdSnapshot and on Jobs: the schedule that created it. */
 export const SCHEDULE_LABEL = `${GROUP}/schedule`;
+/** On an EtcdDefrag: the policy that created it. */
+export const POLICY_LABEL = `${GROUP}/defrag-policy`;
 /** On a Job of a schedule: the EtcdSnapshot that it is for. */
 export const ABOUT_ANNOTATION = `${GROUP}/about`;
 /** The name of the cache index that finds schedules by the cluster in their spec; not a label. */
@@ -168,6 +170,13 @@ export const slotOf = (schedule: string, snapshot: string): number | undefined =
   const [, year, month, day, hour, minute] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(digits) ?? [];
   const slot = year === undefined ? Number.NaN : Date.parse(`${year}-${month}-${day}T${hour}:${minute}Z`);
   return Number.isNaN(slot) ? undefined : slot;
+};
+/** As the baseline names it, by the scheduled time: the API server refuses to create the same EtcdDefrag twice. */
+export const scheduledDefragName = (policy: string, slot: number): string => `${policy}-${slot / 1_000}`;
+/** The scheduled time of an EtcdDefrag, in milliseconds since 1970; `undefined` when it is not of this policy. */
+export const defragSlotOf = (policy: string, defrag: string): number | undefined => {
+  const seconds = defrag.startsWith(`${policy}-`) ? defrag.slice(policy.length + 1) : '';
+  return /^\d{1,11}$/.test(seconds) ? Number(seconds) * 1_000 : undefined;
 };
 /** The Jobs of a schedule, one per snapshot. */
 export const pruneJobName = (schedule: string, about: string): string => `${schedule}-prune-${shortName(about, 1)}`;

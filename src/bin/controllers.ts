@@ -6,7 +6,8 @@ import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../api/names.ts';
 import { clusterReconciler, countReplacements, isComplete, wireCluster } from '../controllers/cluster/controller.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
-import { notYetReconciler } from '../controllers/defrag/controller.ts';
+import { defragReconciler, wireDefrag } from '../controllers/defrag/controller.ts';
+import { defragPolicyReconciler, wireDefragPolicy } from '../controllers/defrag-policy/controller.ts';
 import { isMemberReady, memberReconciler, wireMember } from '../controllers/member/controller.ts';
 import { wantedPod } from '../controllers/member/wanted-pod.ts';
 import { countSnapshots, snapshotReconciler, wireSnapshot } from '../controllers/snapshot/controller.ts';
@@ -18,6 +19,7 @@ import {
   wireSchedule,
 } from '../controllers/snapshot-schedule/controller.ts';
 import { volumeReconciler, wireVolume } from '../controllers/volume/controller.ts';
+import { isFinished } from '../domain/defragmentation.ts';
 import type { Etcd } from '../etcd/client.ts';
 import type { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
@@ -64,7 +66,7 @@ const row =
 type Ports = ReturnType<typeof portsOf>;
 
 function controllersOf(ports: Ports) {
-  const { now, clusters, members, snapshots, schedules, defrags, defragPolicies, pods, volumes } = ports;
+  const { clusters, members, snapshots, schedules, defrags, defragPolicies, pods, volumes } = ports;
   const isReady = (member: EtcdMember): boolean => isMemberReady(pods, member);
   return [
     row(clusters, clusterReconciler(ports), {
@@ -75,8 +77,8 @@ function controllersOf(ports: Ports) {
     row(snapshots, snapshotReconciler(ports), { wire: (enqueue) => wireSnapshot(ports, enqueue), isHealthy: isOver }),
     row(schedules, scheduleReconciler(ports), { wire: (enqueue) => wireSchedule(ports, enqueue) }),
     row(volumes, volumeReconciler(ports), { wire: (enqueue) => wireVolume(ports, enqueue) }),
-    row(defrags, notYetReconciler('defrag', defrags, now)),
-    row(defragPolicies, notYetReconciler('defrag-policy', defragPolicies, now)),
+    row(defrags, defragReconciler(ports), { wire: (enqueue) => wireDefrag(ports, enqueue), isHealthy: isFinished }),
+    row(defragPolicies, defragPolicyReconciler(ports), { wire: (enqueue) => wireDefragPolicy(ports, enqueue) }),
   ];
 }
 

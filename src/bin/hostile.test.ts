@@ -15,6 +15,7 @@ import {
   SEED_NAME,
   SELF,
 } from '../../test/support/builders/builders.ts';
+import { aDefrag, aPolicy } from '../../test/support/builders/defrags.ts';
 import {
   blockMs,
   HOSTILE_TEXT,
@@ -43,6 +44,7 @@ import { decide as decideCluster } from '../controllers/cluster/decide.ts';
 import { alarmsOf } from '../controllers/cluster/observe.ts';
 import type { Gathered as ClusterObserved } from '../controllers/cluster/observed.ts';
 import { decide as decideDefrag } from '../controllers/defrag/decide.ts';
+import { decide as decidePolicy } from '../controllers/defrag-policy/decide.ts';
 import { decide as decideMember } from '../controllers/member/decide.ts';
 import { decide as decideSnapshot } from '../controllers/snapshot/decide.ts';
 import { decide as decideSchedule } from '../controllers/snapshot-schedule/decide.ts';
@@ -143,12 +145,16 @@ const DECISIONS: Readonly<Record<string, (parts: Parts) => readonly (() => Repor
     ];
   },
   EtcdDefrag: (parts) => {
-    const object = { ...snapshotWorld.aSnapshot(), ...parts } as unknown as EtcdDefrag;
-    return [() => carriedOut(object.status, decideDefrag('EtcdDefrag')({ now: NOW, object }))];
+    const object = { ...aDefrag(parts.spec), status: parts.status } as EtcdDefrag;
+    return [
+      () => carriedOut(object.status, decideDefrag({ now: NOW, object, cluster: aCluster() })),
+      () => formed({ defrag: object }),
+    ];
   },
   EtcdDefragPolicy: (parts) => {
-    const object = { ...snapshotWorld.aSnapshot(), ...parts } as unknown as EtcdDefragPolicy;
-    return [() => carriedOut(object.status, decideDefrag('EtcdDefragPolicy')({ now: NOW, object }))];
+    const object = { ...aPolicy(parts.spec), status: parts.status } as EtcdDefragPolicy;
+    const o = { now: NOW, object, runs: [], refusal: undefined, due: { is: 'absent' } } as const;
+    return [() => carriedOut(object.status, decidePolicy(o))];
   },
 };
 

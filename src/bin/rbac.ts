@@ -1,6 +1,7 @@
 /** The permissions (RBAC) of the operator, joined from those that each controller declares. The chart's roles are generated from this. */
 import { clusterRbac } from '../controllers/cluster/rbac.ts';
 import { defragRbac } from '../controllers/defrag/rbac.ts';
+import { defragPolicyRbac } from '../controllers/defrag-policy/rbac.ts';
 import { memberRbac } from '../controllers/member/rbac.ts';
 import { snapshotRbac } from '../controllers/snapshot/rbac.ts';
 import { snapshotScheduleRbac } from '../controllers/snapshot-schedule/rbac.ts';
@@ -31,6 +32,7 @@ export const rbac: readonly PolicyRule[] = joined([
   ...snapshotRbac,
   ...snapshotScheduleRbac,
   ...defragRbac,
+  ...defragPolicyRbac,
   ...eventsRbac,
 ]);
 /** For a Role in the operator's own namespace. */

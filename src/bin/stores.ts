@@ -1,11 +1,14 @@
 /** The caches: one row per kind. */
 import type { SecretCacheOptions } from '../access/secret-cache.ts';
+import { defragsByCluster } from '../api/etcd-defrag.ts';
+import { policiesByCluster } from '../api/etcd-defrag-policy.ts';
 import { byClusterName } from '../api/etcd-member.ts';
 import { byCluster } from '../api/etcd-snapshot-schedule.ts';
-import { CLUSTER_LABEL, JOB_NAME_LABEL, MANAGED_SELECTOR, SCHEDULE_LABEL } from '../api/names.ts';
+import { CLUSTER_LABEL, JOB_NAME_LABEL, MANAGED_SELECTOR, POLICY_LABEL, SCHEDULE_LABEL } from '../api/names.ts';
 import { clusterResource } from '../controllers/cluster/controller.ts';
 import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
-import { defragPolicyResource, defragResource } from '../controllers/defrag/controller.ts';
+import { defragResource } from '../controllers/defrag/controller.ts';
+import { defragPolicyResource } from '../controllers/defrag-policy/controller.ts';
 import { memberResource } from '../controllers/member/controller.ts';
 import { DeletedPolicies } from '../controllers/member/observe-deleted-clusters.ts';
 import { snapshotResource } from '../controllers/snapshot/controller.ts';
@@ -80,8 +83,8 @@ export function startStores(client: Client, process: Process) {
     members: cached(new Store(memberResource, namespaces, [byClusterName])),
     snapshots: optional(new Store(snapshotResource, namespaces, [SCHEDULE_LABEL])),
     schedules: optional(new Store(scheduleResource, namespaces, [byCluster])),
-    defrags: optional(new Store(defragResource, namespaces)),
-    defragPolicies: optional(new Store(defragPolicyResource, namespaces)),
+    defrags: optional(new Store(defragResource, namespaces, [defragsByCluster, POLICY_LABEL])),
+    defragPolicies: optional(new Store(defragPolicyResource, namespaces, [policiesByCluster])),
     services: cached(new Store(services, namespaces, [], MANAGED_SELECTOR)),
     pods: cached(new Store(pods, namespaces, [JOB_NAME_LABEL], MANAGED_SELECTOR)),
     jobs: cached(new Store(jobs, namespaces, [SCHEDULE_LABEL], MANAGED_SELECTOR)),

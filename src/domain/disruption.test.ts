@@ -30,12 +30,46 @@ const cluster = (
 const leaderless = (quorum: QuorumView): QuorumView => ({ ...quorum, leader: undefined });
 const three = cluster([voter('a'), voter('b'), voter('c')]);
 
-const ALL: readonly Disruption[] = ['remove', 'scaleDown', 'replace', 'restart', 'reconnect', 'discardJoiner'];
+const ALL: readonly Disruption[] = [
+  'remove',
+  'scaleDown',
+  'replace',
+  'restart',
+  'reconnect',
+  'defragment',
+  'discardJoiner',
+];
 const DELETES: readonly Disruption[] = ['scaleDown', 'replace', 'discardJoiner'];
 
 /** `b` is the member. */
 describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[], reason: string | undefined]>([
   ['a healthy voter may be removed or restarted', three, ['remove', 'scaleDown', 'restart', 'reconnect'], undefined],
+  ['a healthy voter may be defragmented', three, ['defragment'], undefined],
+  ['the only voter may be defragmented', cluster([voter('b')]), ['defragment'], undefined],
+  [
+    'no voter is defragmented while another one is not healthy or not ready',
+    cluster([voter('a'), voter('b'), down('c')]),
+    ['defragment'],
+    'MembersNotReady',
+  ],
+  [
+    'no voter is defragmented while a member is missing',
+    cluster([voter('a'), voter('b')], [], 3),
+    ['defragment'],
+    'Scaling',
+  ],
+  [
+    'no voter is defragmented whose PVC is being deleted',
+    cluster([voter('a'), voter('b', { data: 'terminating' }), voter('c')]),
+    ['defragment'],
+    'PVCTerminating',
+  ],
+  [
+    'no voter is defragmented that a snapshot streams from; any other disruption goes on',
+    cluster([voter('a'), voter('b', { streaming: 'a snapshot streams' }), voter('c')]),
+    ['defragment'],
+    'SnapshotRunning',
+  ],
   ['a healthy voter is not replaced', three, ['replace'], 'NoFailureEvidence'],
   ['a voter is not discarded as a joiner', three, ['discardJoiner'], 'Joined'],
   [
@@ -393,8 +427,8 @@ describe('in every cluster', () => {
 
   always('no data is deleted whose policy is not recorded, and none in memory without two other copies', (quorum) => {
     for (const { member, kind } of allowed(quorum)) {
-      if (kind !== 'remove' && (kind !== 'restart' || member.data === 'memory') && kind !== 'reconnect')
-        expect(member.policyRecorded).toBe(true);
+      const keepsData = kind === 'remove' || kind === 'reconnect' || kind === 'defragment';
+      if (!keepsData && (kind !== 'restart' || member.data === 'memory')) expect(member.policyRecorded).toBe(true);
       if (kind === 'restart' && member.data === 'memory') expect(healthyOf(quorum.voters)).toBeGreaterThan(2);
     }
   });

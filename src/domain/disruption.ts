@@ -20,6 +20,8 @@ export type Disruption =
   | 'restartExpired'
   /** The Pod of a member that takes no part is replaced by one with another template. */
   | 'remake'
+  /** etcd rewrites the database of a member, which serves nothing meanwhile. */
+  | 'defragment'
   /** The EtcdMember of a learner that never started is deleted. */
   | 'discardJoiner';
 
@@ -31,7 +33,7 @@ export interface Blocked {
 
 interface MemberFacts {
   readonly name: string;
-  /** Responds with its own id, follows a leader, lags little and is not corrupt. */
+  /** Responds with its own id, follows a leader, lags little, is not corrupt and not being defragmented. */
   readonly healthy: boolean;
   /** Its etcd responds, healthy or not. */
   readonly responds: boolean;
@@ -60,6 +62,8 @@ interface MemberFacts {
   readonly backOff?: string | undefined;
   /** Why it is not replaced yet, after replacements in other clusters. */
   readonly rateLimit?: string | undefined;
+  /** A snapshot streams from it, or may do so. */
+  readonly streaming?: string | undefined;
 }
 
 export interface VoterView extends MemberFacts {
@@ -236,6 +240,12 @@ const takesNoPart: Requirement = (quorum, member) => {
   return fresh && { reason: 'ReadinessUnknown', message: `${fresh.name} has just started, and may become ready` };
 };
 
+const dataStays: Requirement = (_, { name, data }) => (data === 'terminating' ? terminatingPvc(name) : undefined);
+
+/** etcd would wait for the end of the stream, which may take an hour, and accept no writes meanwhile. */
+const notStreaming: Requirement = (_, { streaming }) =>
+  streaming === undefined ? undefined : { reason: 'SnapshotRunning', message: streaming };
+
 const podAllowed: Requirement = (_, { podBlockedBy }) =>
   podBlockedBy === undefined ? undefined : { reason: 'PodNotAllowed', message: podBlockedBy };
 const secretsMountable: Requirement = (_, { mountBlockedBy }) =>
@@ -274,6 +284,7 @@ const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
   reconnect: [dataOnVolume, secretsMountable, leaderAgreed, podsReady, podAllowed],
   restartExpired: [dataOnVolume, secretsMountable, noLongerServes, podAllowed],
   remake: [dataOnVolume, secretsMountable, takesNoPart, podAllowed],
+  defragment: [membersReady, membersComplete, leaderAgreed, dataStays, notStreaming],
   discardJoiner: [leaderAgreed, neverStarted, policyRecorded],
 };
 

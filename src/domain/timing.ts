@@ -177,3 +177,15 @@ export const PRUNE_DEADLINE_SECONDS = 3_600;
 export const DRILL_DEADLINE_SECONDS = 4 * 3_600;
 /** For users to read the log. A failed Job is created again after this. */
 export const SCHEDULE_JOB_KEPT_SECONDS = 3_600;
+
+// Defragmentation
+/** Without progress for this long, an EtcdDefrag fails: a cluster that is never healthy would keep all later ones waiting. */
+export const DEFRAG_DEADLINE_MS = 45 * 60_000;
+/** How long a finished EtcdDefrag waits for the NOSPACE alarm to go away. Statuses of members are coalesced for ten seconds, twice. */
+export const DISARMED_WITHIN_MS = 60_000;
+/** After each member, the next one waits for its readiness probe: that is not worth an Event. */
+export const DEFRAG_QUIET_MS = 30_000;
+/** The deadline of an EtcdDefrag has to be noticed without an event. */
+export const DEFRAG_RECHECK_MS = 60_000;
+/** etcd first waits for the transactions that are open, however small the database is. */
+export const MIN_DEFRAGMENTATION_MS = 2 * 60_000;

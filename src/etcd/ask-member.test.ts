@@ -45,6 +45,7 @@ test('a member reports ids as objects record them, and of all alarms its own', a
       version: '3.6.14',
       alarms: ['CORRUPT'],
       databaseBytes: 100,
+      databaseBytesInUse: 50,
       term: 2,
       applied: 8,
     },

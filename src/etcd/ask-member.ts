@@ -17,6 +17,8 @@ export interface SelfReport {
   /** The member's own alarms, as etcd spells them. */
   readonly alarms: readonly string[];
   readonly databaseBytes: number;
+  /** Without free pages, which only a defragmentation returns to the volume. */
+  readonly databaseBytesInUse: number;
   readonly term: number;
   readonly applied: number;
   /** From etcd 3.6 on. */
@@ -59,6 +61,7 @@ const selfReport = (s: MemberStatus): SelfReport => ({
   version: s.version,
   alarms: s.alarms.flatMap(({ memberId, alarm }) => (memberId === s.memberId ? [alarm] : [])),
   databaseBytes: s.dbSize,
+  databaseBytesInUse: s.dbSizeInUse,
   term: Number(s.raftTerm),
   applied: Number(s.raftAppliedIndex),
   ...present({ storageVersion: s.storageVersion, downgradeTo: s.downgradeTo }),

@@ -11,6 +11,8 @@ export interface CountOptions {
 }
 
 export interface KvPort {
+  /** Succeeds when the member reads from its database. While it is being defragmented, it does not. */
+  read(ask: Ask): Promise<Result<void>>;
   count(ask: Ask, options?: CountOptions): Promise<Result<bigint>>;
   /** Returns the revision of the change. */
   put(ask: Ask, key: string, value: string): Promise<Result<bigint>>;
@@ -21,7 +23,11 @@ export interface KvPort {
 /** From the first possible key on, without an end. */
 const EVERY_KEY = { key: new Uint8Array([0]), rangeEnd: new Uint8Array([0]) };
 
+/** A key that no client uses: nothing is read of users. */
+const NO_KEY = { key: new Uint8Array([0]), countOnly: true, serializable: true };
+
 export const kvPort = (caller: Caller): KvPort => ({
+  read: (ask) => caller.unary(ask, KV.method.range, NO_KEY, () => undefined),
   count: (ask, options) =>
     caller.unary(ask, KV.method.range, { ...EVERY_KEY, countOnly: true, ...options }, ({ count }) => count, 'bulk'),
   put: (ask, key, value) => {

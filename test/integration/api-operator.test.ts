@@ -28,27 +28,34 @@ const made = async (namespace: string): Promise<readonly string[]> => {
 const edit = (namespace: string, spec: Readonly<Record<string, unknown>>) =>
   world.admin.patch(clusters, { namespace, name: 'db' }, { spec });
 
-describe('what is not supported yet is accepted, and nothing is started for it', () => {
-  test.each<[Resource<Written>, object, string]>([
-    [etcdDefrags, { clusterRef: { name: 'db' } }, 'Defragmentation'],
-    [etcdDefragPolicies, { clusterRef: { name: 'db' }, schedule: '0 3 * * *' }, 'Defragmentation'],
-  ])('$kind', async (resource, spec, reason) => {
-    const namespace = await world.namespace();
-    await world.admin.create(resource, written(resource, namespace, 'one', spec));
-    const object = await eventually(`the condition of ${resource.kind}`, async () => {
-      const found = await world.admin.get(resource, { namespace, name: 'one' });
-      return found?.status?.['conditions'] ? found : undefined;
-    });
-    expect(object.status?.['conditions']).toMatchObject([{ type: 'NotYetSupported', status: 'True', reason }]);
-  });
-});
-
 describe('a running cluster', () => {
   let namespace: string;
   beforeAll(async () => {
     namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { additionalMetadata: { labels: { team: 'a' } } });
     await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+  });
+
+  test('is defragmented as an EtcdDefrag of the Go operator asks for, and as its policy does', async () => {
+    const spec = { clusterRef: { name: 'db' }, rule: { all: true } };
+    await world.admin.create(etcdDefrags, written(etcdDefrags, namespace, 'once', spec));
+    const finished = await eventually('the EtcdDefrag has finished', async () => {
+      const found = await world.admin.get<Written>(etcdDefrags, { namespace, name: 'once' });
+      return found?.status?.['completedAt'] === undefined ? undefined : found;
+    });
+    expect(finished.status).toMatchObject({
+      phase: 'Complete',
+      defragmented: 1,
+      members: [{ role: 'leader', outcome: 'Defragmented', dbSizeBefore: expect.any(Number) }],
+      conditions: [{ type: 'DefragChecked', status: 'True', reason: 'Complete' }],
+    });
+    const policy = { clusterRef: { name: 'db' }, schedule: '* * * * *', suspend: true };
+    await world.admin.create(etcdDefragPolicies, written(etcdDefragPolicies, namespace, 'nightly', policy));
+    const suspended = await eventually('the condition of the policy', async () => {
+      const found = await world.admin.get<Written>(etcdDefragPolicies, { namespace, name: 'nightly' });
+      return found?.status?.['conditions'] ? found : undefined;
+    });
+    expect(suspended.status?.['conditions']).toMatchObject([{ type: 'Active', status: 'False', reason: 'Suspended' }]);
   });
 
   test('reports its members, its leader, its version and how many members it may lose before it loses quorum', async () => {

@@ -16,6 +16,7 @@ import {
   peersTrustEachOther,
   rootPasswordIsKnown,
 } from './credential-invariants.ts';
+import { countDefragmentation, notWhileStreaming, oneDefragmentation, outOfService } from './defrag-invariants.ts';
 import { intactDataIsKept, nodesHaveTheirGrace, replacedVolumesAreKept } from './evidence-invariants.ts';
 import { noMoreThanWanted } from './growth-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
@@ -157,7 +158,8 @@ export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) 
   const id = run?.process?.disk?.id;
   if (!group || id === undefined || !hasQuorum(world, group) || !isReachable(world, group, id)) return undefined;
   if (group.members.get(id)?.isLearner !== false) return undefined;
-  const left = reachableVoters(world, group) - 1;
+  const busy = world.etcd.nodes.filter((node) => node.disk?.group === group && node.defragmentsUntil > 0);
+  const left = reachableVoters(world, group) - 1 - busy.filter((node) => node.disk?.id !== id).length;
   // Of two voters neither can be spared: where both refuse new members, one is restarted anyway, and that is recorded first.
   const recorded = world.cluster?.status?.refusedChange?.restarts.some(({ pod }) => pod === run?.uid) === true;
   const isRotation = !mountsRecordedBundles(world, ref.name); // etcd loads a CA bundle only when it starts, also where no voter can be spared
@@ -330,5 +332,18 @@ export const AFTER_WRITE = {
   terminatingPvcIsReported,
   authConditionIsTrue,
 };
-export const BEFORE_CHANGE = { oneChangeAtATime, onlyTheHolderActs, oneDisruption };
-export const AFTER_CHANGE = { quorumAfterChange, noMoreThanWanted, notTheLastCopy, transfereeServes };
+export const BEFORE_CHANGE = {
+  oneChangeAtATime,
+  onlyTheHolderActs,
+  oneDisruption,
+  oneDefragmentation,
+  notWhileStreaming,
+  outOfService,
+};
+export const AFTER_CHANGE = {
+  quorumAfterChange,
+  noMoreThanWanted,
+  notTheLastCopy,
+  transfereeServes,
+  countDefragmentation,
+};

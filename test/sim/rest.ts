@@ -1,8 +1,11 @@
 /** What a world must look like after all faults have ended: as the spec asks, or in a named terminal state that is true. */
 import type { Condition } from '../../src/api/conditions.ts';
-import { QUARANTINE_LABEL } from '../../src/api/names.ts';
+import type { EtcdDefrag } from '../../src/api/etcd-defrag.ts';
+import { etcdDefrags, QUARANTINE_LABEL } from '../../src/api/names.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
+import { isFinished } from '../../src/domain/defragmentation.ts';
 import { hexId } from '../../src/etcd/ids.ts';
+import type { Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods, services } from '../../src/kube/resources.ts';
 import { credentialsUnrest, waitsForReplicas } from './credential-rest.ts';
 import type { Scene } from './invariants.ts';
@@ -11,6 +14,7 @@ import { outdatedPods, waitsInMemory } from './rollout-facts.ts';
 import { groupOf, hasQuorum, intactVoters, isDeleting, membersOf, needed, readyVoters } from './world/facts.ts';
 import type { World } from './world/world.ts';
 
+const defrags: Resource<EtcdDefrag> = etcdDefrags;
 type Wrong = string | undefined;
 const UNNAMED = Symbol('no named end');
 type Unnamed = typeof UNNAMED;
@@ -23,6 +27,10 @@ export function unrest({ world, retains }: Scene): Wrong {
   if (credentials?.unrest !== undefined) return credentials.unrest;
   if (!cluster) return leftovers(world, retains);
   if (isDeleting(cluster)) return 'the cluster is still being deleted';
+  const waiting = world.ground.api.peek(defrags).find((defrag) => !isFinished(defrag));
+  if (waiting) return `EtcdDefrag ${waiting.metadata.name} is ${waiting.status?.phase}: ${waiting.status?.waitingFor}`;
+  if (cluster.status?.defragmentation)
+    return `${cluster.status.defragmentation.member} is recorded as being defragmented`;
   const leaving = membersOf(world).filter(isDeleting);
   const conditionOf = (type: string): Condition | undefined => findCondition(cluster.status?.conditions, type);
   if (conditionOf('Available') === undefined) return 'the cluster has no Available condition';

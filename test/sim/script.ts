@@ -83,6 +83,10 @@ const ACTIONS = {
   /** Around one of its next writes of a Secret, or calls that concern users and passwords. */
   killAtSecret: { nth: fc.integer({ min: 1, max: 8 }), steps: fc.nat(8) },
   expire: {},
+  /** A user asks for a defragmentation of every member, each of which takes this long. */
+  defragment: { ms: fc.oneof(fc.nat(1_000), fc.integer({ min: 1_000, max: 120_000 })) },
+  /** A snapshot streams from a member. */
+  stream: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 120_000 }) },
   unreadableSecrets: { ms: fc.integer({ min: 1_000, max: 400_000 }) },
 } satisfies Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>>;
 

@@ -2,12 +2,14 @@
 import fc from 'fast-check';
 import { type Outcome, run } from './run.ts';
 import { SCOPE } from './scope.ts';
-import { type Script, scripts } from './script.ts';
+import { type Scope, type Script, scripts } from './script.ts';
 
 const AT_ONCE = 100;
 
 export interface Search {
   readonly seed: number;
+  /** Absent: everything that this build is meant to survive. */
+  readonly scope?: Scope;
   /** Stops after this many steps in all worlds together, or after up to twice as many while `isEnough` is false. */
   readonly steps: number;
   readonly isEnough?: () => boolean;
@@ -21,11 +23,18 @@ export interface Found {
   readonly seed: number;
 }
 
-export async function search({ seed: first, steps, isEnough, shrink, seen }: Search): Promise<Found | undefined> {
+export async function search({
+  seed: first,
+  scope = SCOPE,
+  steps,
+  isEnough,
+  shrink,
+  seen,
+}: Search): Promise<Found | undefined> {
   let done = 0;
   const goesOn = (): boolean => done < steps || (done < 2 * steps && isEnough?.() === false);
   for (let seed = first; goesOn(); seed++) {
-    const property = fc.asyncProperty(scripts(SCOPE), async (script) => {
+    const property = fc.asyncProperty(scripts(scope), async (script) => {
       if (!goesOn() && !shrink) return true;
       const outcome = await run(script);
       done += outcome.steps;

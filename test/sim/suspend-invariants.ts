@@ -3,7 +3,7 @@ import type { OnChange, OnWrite, Scene } from './invariants.ts';
 import { isDeleting } from './world/facts.ts';
 
 /** Requests to etcd that change nothing; `downgrade` only validates. */
-const QUESTIONS = ['list', 'status', 'alarms', 'hashKV', 'downgrade', 'authenticate', 'rolesOf', 'roles'];
+const QUESTIONS = ['list', 'status', 'alarms', 'hashKV', 'downgrade', 'authenticate', 'rolesOf', 'roles', 'read'];
 
 /** On the cluster: the virtual time at which a user suspended it. */
 export const SUSPENDED_AT = 'suspended-at';

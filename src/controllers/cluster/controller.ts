@@ -71,6 +71,11 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
     const { name } = after.spec.clusterRef;
     if (name !== undefined) enqueue(refKey({ namespace, name }));
   });
+  ports.defrags.onChange((before, after) => {
+    const { metadata, spec } = after ?? before ?? {};
+    const name = spec?.clusterRef.name;
+    if (name !== undefined) enqueue(refKey({ namespace: metadata?.namespace ?? '', name }));
+  });
   // Created and bound PVCs change nothing for the cluster, and each would cost a reconcile.
   ports.volumes.onChange((before, after) => {
     const { metadata } = after ?? before ?? {};

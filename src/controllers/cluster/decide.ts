@@ -25,6 +25,7 @@ import { dueFields } from './rollout/state.ts';
 import { successorOf } from './rollout/update.ts';
 import { cancelDowngrade, snapshotFirst } from './rollout/version-change.ts';
 import { bootstrap, discover, rebuildSeed, waitForCredentials, waitForSeed } from './rules/bootstrap.ts';
+import { defragment, disarmNoSpace, recordDefragmentation } from './rules/defragment.ts';
 import {
   addLearner,
   completePending,
@@ -90,6 +91,8 @@ export const UPKEEP: readonly NamedRule<Observed, ClusterUpkeep>[] = [
   { name: 'recordVoters', rule: recordVoters },
   { name: 'pdb', rule: correctPdb }, // follows from the voters
   { name: 'clearAlarm', rule: clearAlarm },
+  { name: 'recordDefragmentation', rule: recordDefragmentation }, // also while the membership changes
+  { name: 'disarmNoSpace', rule: disarmNoSpace },
 ];
 
 /** While no cluster ID is recorded. The first answer wins, and the last row always answers. */
@@ -136,6 +139,7 @@ export const MAINTENANCE: Rules = [
   { name: 'restart', rule: restart },
   { name: 'updateSpecs', rule: updateSpecs },
   { name: 'expireVolumes', rule: expireVolumes },
+  { name: 'defragment', rule: defragment }, // last: it can wait for hours
 ];
 
 /** Messages only. The last row always answers. */

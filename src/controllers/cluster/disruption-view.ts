@@ -9,6 +9,7 @@ import {
 import { podBlockedBy } from '../../domain/member-pod.ts';
 import { present } from '../../lib/present.ts';
 import { loads } from './credentials/state.ts';
+import { isBeingDefragmented, streamingFrom } from './defragmentation.ts';
 import { ownEntries } from './foreign-members.ts';
 import {
   createdAt,
@@ -63,7 +64,7 @@ const runningFor = (o: Observed, { pod }: MemberView): { readonly runningForMs?:
 function factsOf(o: Observed, m: MemberView): Facts {
   return {
     name: nameOf(m),
-    healthy: isHealthy(o, m),
+    healthy: isHealthy(o, m) && !isBeingDefragmented(o, m),
     podReady: m.pod.is === 'present' && m.pod.terminating !== true && m.pod.ready,
     readyVoter: isReadyVoter(m),
     responds: m.self !== undefined || m.answersAs !== undefined,
@@ -78,6 +79,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     ...runningFor(o, m),
     backOff: replacementBackOff(o, m),
     rateLimit: rateLimitedBy(o, m),
+    streaming: streamingFrom(o, m),
   };
 }
 

@@ -56,6 +56,7 @@ const report: SelfReport = {
   version: '3.6.16',
   alarms: [],
   databaseBytes: 60 * MI,
+  databaseBytesInUse: 60 * MI,
   term: 2,
   applied: 10,
 };

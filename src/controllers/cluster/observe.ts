@@ -28,6 +28,7 @@ import { askMember } from '../../etcd/ask-member.ts';
 import type { Ask } from '../../etcd/call.ts';
 import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
 import { hexId } from '../../etcd/ids.ts';
+import type { KvPort } from '../../etcd/kv.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
@@ -41,6 +42,7 @@ import { requestedNeeds } from './credentials/cert-manager-requests.ts';
 import { type CredentialsPorts, judgeSecrets, observeCredentials } from './credentials/observe.ts';
 import { endpointsOf, hostsOf } from './etcd-calls.ts';
 import type { ChangePorts } from './execute-etcd-call.ts';
+import { type DefragPorts, observeDefrag, withReads } from './observe-defragmentation.ts';
 import { type MemberStores, memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
 import { type ObjectPorts, observeObject, observePdb } from './observe-objects.ts';
 import type { ReplacementLedger } from './observe-replacements.ts';
@@ -50,11 +52,20 @@ import { observeVersionChange, type VersionPorts } from './observe-version-chang
 import { type EtcdView, type Gathered, isInconsistent, type MemberView, seedName, wantsPdb } from './observed.ts';
 import { isQuarantined } from './quarantine.ts';
 
-export interface ClusterPorts extends CredentialsPorts, MemberStores, ObjectPorts, SuccessorPorts, VersionPorts {
+export interface ClusterPorts
+  extends CredentialsPorts,
+    DefragPorts,
+    MemberStores,
+    ObjectPorts,
+    SuccessorPorts,
+    VersionPorts {
   readonly client: Client;
   readonly etcd: CredentialsPorts['etcd'] &
     EtcdPort &
-    ChangePorts & { readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'> };
+    ChangePorts & {
+      readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'>;
+      readonly kv: Pick<KvPort, 'read'>;
+    };
   /** Indexed by cluster. */
   readonly schedules: Store<EtcdSnapshotSchedule>;
   readonly images: ImagePolicy;
@@ -94,7 +105,9 @@ export async function observe(
   const listed = list.is === 'answers' ? list.view : list;
   const uncached = await listUncachedMembers(ports, cluster, answered, listed, signal);
   const views = [...answered, ...uncached.map((object) => viewOf(ports, cluster, object))];
-  const members = await withFreshEvidence(ports, await withHashes(requests, views), signal);
+  const hashed = await withHashes(requests, views);
+  const readable = await withReads(ports.etcd.kv, requests.ask, cluster, hashed);
+  const members = await withFreshEvidence(ports, readable, signal);
   const etcd = await etcdView(requests, cluster, members, list);
   const ask = list.is === 'answers' ? { ...requests.ask, endpoint: list.from } : undefined;
   const credentials = await observeCredentials(ports, cluster, secrets, members, ask, signal);
@@ -121,6 +134,7 @@ export async function observe(
     ...(denied.length > 0 && { deniedKeys: denied }),
     ...(await notPermitted(ports.client, cluster, tenancy, signal)),
     schedules: ports.schedules.byIndex(namespace, BY_CLUSTER, name),
+    ...(await observeDefrag(ports, cluster, signal)),
     ...credentials,
   };
   const revision = lowestRevision(members.flatMap((m) => m.status ?? []));

@@ -4,6 +4,7 @@ import type { Mount } from '../../access/evaluate/view.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from '../../api/etcd-cluster-status.ts';
+import type { EtcdDefrag } from '../../api/etcd-defrag.ts';
 import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
@@ -64,6 +65,7 @@ export interface SelfReport extends Report {
   readonly isLearner: boolean;
   readonly version: string;
   readonly databaseBytes: number;
+  readonly databaseBytesInUse: number;
   readonly term: number;
   /** The version of the format of its data, such as `3.6.0`; from etcd 3.6 on. */
   readonly storageVersion?: string;
@@ -89,6 +91,8 @@ export interface MemberView {
   readonly pvcObject?: PersistentVolumeClaim;
   /** `undefined`: its etcd was not asked, or did not respond. */
   readonly self?: SelfReport | undefined;
+  /** Only of the member that is being defragmented: etcd answers no read until it has finished. */
+  readonly answersReads?: boolean;
   /** The member id that responds at its address when it is not the recorded one: another member of this cluster, or this one after it was removed and added again. */
   readonly answersAs?: string;
 }
@@ -168,6 +172,10 @@ export interface ClusterFacts {
   readonly versionSnapshot?: EtcdSnapshot;
   /** The EtcdSnapshotSchedules of this cluster. */
   readonly schedules: readonly EtcdSnapshotSchedule[];
+  /** The EtcdDefrag whose turn it is. */
+  readonly defrag?: EtcdDefrag;
+  /** The members that snapshots stream from; read only while there is an EtcdDefrag. A string: why they are unknown. */
+  readonly streams?: readonly string[] | string;
 }
 
 /** What `observe` returns. */

@@ -25,6 +25,9 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdsnapshots'], verbs: ['create', 'list', 'watch'] },
   // The age of the newest backup.
   { apiGroups: [GROUP], resources: ['etcdsnapshotschedules'], verbs: ['list', 'watch'] },
+  // What defragmentations are asked for, and what has come of them; the members that snapshots stream from.
+  { apiGroups: [GROUP], resources: ['etcddefrags', 'etcdsnapshots'], verbs: ['list', 'watch'] },
+  { apiGroups: [GROUP], resources: ['etcddefrags/status'], verbs: ['patch'] },
   {
     apiGroups: ['policy'],
     resources: ['poddisruptionbudgets'],

@@ -18,6 +18,7 @@ import type { ClusterCall } from './calls.ts';
 import type { CredentialsDecision } from './credentials/decide.ts';
 import { ROTATING } from './credentials/state.ts';
 import { AUTH_ENABLED, CERTIFICATES_VALID } from './credentials/status.ts';
+import { isMarkerOver } from './defragmentation.ts';
 import { foreignMembers, foreignMessage, ownEntries } from './foreign-members.ts';
 import { lossOfAll } from './loss.ts';
 import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC, stepFailures } from './managed-objects.ts';
@@ -111,8 +112,16 @@ export function statusOf(
     s.held === undefined &&
     s.credentials.unsecured === undefined;
   const reached = arrived && isApplied && s.terminating === undefined;
-  const { progressDeadline: deadline, repair, rollout, quarantinedVolumes: _k, ...observed } = latched;
+  const {
+    progressDeadline: deadline,
+    repair,
+    rollout,
+    quarantinedVolumes: _k,
+    defragmentation: _d,
+    ...observed
+  } = latched;
   const waits = s.held !== undefined || s.rollout?.waits === true;
+  const defragmentation = latch?.defragmentation ?? (isMarkerOver(o) ? undefined : before.defragmentation);
   const { members: _m, leader: _l, version: _v, clusterVersion: _c, quorum: _q, ...rest } = observed;
   const updates: readonly ConditionUpdate[] = [
     { type: 'Available', ...available(s) },
@@ -137,6 +146,7 @@ export function statusOf(
     ...(deadline !== undefined && !reached && !waits && { progressDeadline: deadline }),
     ...(rollout && { rollout: reached && s.paused === undefined ? {} : rollout }),
     ...(repair !== undefined && !hasRecovered(o) && { repair }),
+    ...(defragmentation && { defragmentation }),
     readyMembers: s.ready,
     brokenMembers: brokenMembers(o),
     ...membersStatus(o, iso(o.now)),

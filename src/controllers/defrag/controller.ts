@@ -1,26 +1,55 @@
-/** The controllers of EtcdDefrag and EtcdDefragPolicy. */
-import type { EtcdDefrag } from '../../api/etcd-defrag.ts';
-import type { EtcdDefragPolicy } from '../../api/etcd-defrag-policy.ts';
-import { etcdDefragPolicies, etcdDefrags } from '../../api/names.ts';
-import type { KubeObject, Resource } from '../../kube/object.ts';
-import type { Store } from '../../kube/store.ts';
+/** The EtcdDefrag controller: its watches and its reconciler. It disrupts nothing: the cluster controller does. */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdDefrag, EtcdDefragStatus } from '../../api/etcd-defrag.ts';
+import { BY_CLUSTER, etcdDefrags } from '../../api/names.ts';
+import { findCondition } from '../../domain/conditions.ts';
+import { isFinished } from '../../domain/defragmentation.ts';
+import { isPaused } from '../../domain/paused.ts';
+import { isSuspended } from '../../domain/suspend.ts';
+import { keyOf, type Resource } from '../../kube/object.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
 import type { Reconciler } from '../../runtime/controller.ts';
-import { type Accepted, decide, type Observed } from './decide.ts';
+import { decide } from './decide.ts';
+import { type DefragPorts, observe } from './observe.ts';
+import type { Observed } from './observed.ts';
 
 export const defragResource: Resource<EtcdDefrag> = etcdDefrags;
-export const defragPolicyResource: Resource<EtcdDefragPolicy> = etcdDefragPolicies;
 
-export const notYetReconciler = <T extends KubeObject & Accepted>(
-  name: string,
-  store: Store<T>,
-  now: () => number,
-): Reconciler<Observed, object> => ({
-  name,
-  resource: store.resource,
-  observe: (key) => {
-    const object = store.get(key);
-    return Promise.resolve(object && { now: now(), object });
-  },
+export const defragReconciler = (ports: DefragPorts): Reconciler<Observed, EtcdDefragStatus> => ({
+  name: 'defrag',
+  resource: defragResource,
+  observe: (key, signal) => observe(ports, key, signal),
   subject: (observed) => observed.object,
-  decide: decide(store.resource.kind),
+  decide,
 });
+
+/** Enqueues the EtcdDefrags of a cluster that have not finished when one of them, or the cluster, changes. */
+export function wireDefrag(ports: DefragPorts, enqueue: (key: string) => void): void {
+  const ofCluster = (namespace = '', name = ''): void => {
+    for (const defrag of ports.defrags.byIndex(namespace, BY_CLUSTER, name))
+      if (!isFinished(defrag)) enqueue(keyOf(defrag));
+  };
+  ports.defrags.onChange((before, after) => {
+    const object = after ?? before;
+    if (!object) return;
+    enqueue(keyOf(object));
+    ofCluster(object.metadata.namespace, object.spec.clusterRef.name);
+  });
+  ports.clusters.onChange((before, after) => {
+    if (sameJson(standing(before), standing(after))) return;
+    const { namespace, name } = (after ?? before)?.metadata ?? {};
+    ofCluster(namespace, name);
+  });
+}
+
+/** What the status of an EtcdDefrag depends on. */
+const standing = (cluster: EtcdCluster | undefined) =>
+  cluster && {
+    uid: cluster.metadata.uid,
+    deleting: cluster.metadata.deletionTimestamp,
+    paused: isPaused(cluster),
+    suspended: isSuspended(cluster),
+    available: findCondition(cluster.status?.conditions, 'Available')?.reason,
+    alarms: cluster.status?.members?.flatMap(({ alarms = [] }) => alarms),
+    busy: cluster.status?.defragmentation?.uid,
+  };

@@ -1,39 +1,25 @@
-/** Kinds that the API server accepts and this build does not carry out yet: a condition reports that nothing is started. */
-import type { Condition } from '../../api/conditions.ts';
-import type { ObjectMeta } from '../../api/meta.ts';
-import { updateConditions } from '../../domain/conditions.ts';
-import { notYetConditions } from '../../domain/not-yet-supported.ts';
-import { iso } from '../../lib/time.ts';
-import type { Plan } from '../../runtime/plan.ts';
+/** Decides the phase of one EtcdDefrag. The order is policy: the first rule that returns a decision wins. */
+import type { EtcdDefragStatus } from '../../api/etcd-defrag.ts';
+import { planOf } from '../../runtime/compose.ts';
+import type { NamedRule, Plan } from '../../runtime/plan.ts';
+import type { Observed } from './observed.ts';
+import { noCluster, over, queued, tooLate } from './rules/once.ts';
+import { disarming, finished, notStarted, runs } from './rules/run.ts';
+import { type DefragDecision, eventsFor, statusOf } from './status.ts';
 
-interface Status {
-  readonly phase?: string;
-  readonly conditions?: readonly Condition[];
-}
+export const RULES: readonly NamedRule<Observed, DefragDecision>[] = [
+  { name: 'over', rule: over }, // first: a finished run never changes again
+  { name: 'noCluster', rule: noCluster },
+  { name: 'queued', rule: queued }, // its deadline counts from its turn on
+  { name: 'tooLate', rule: tooLate },
+  { name: 'notStarted', rule: notStarted },
+  { name: 'runs', rule: runs },
+  { name: 'disarming', rule: disarming },
+  { name: 'finished', rule: finished },
+];
 
-export interface Accepted {
-  readonly metadata: ObjectMeta;
-  readonly status?: Status;
-}
-
-export interface Observed {
-  /** Milliseconds since 1970. */
-  readonly now: number;
-  readonly object: Accepted;
-}
-
-/** A finished run of another operator is not changed. */
-const hasEnded = ({ phase = '' }: Status): boolean => ['Complete', 'Failed'].includes(phase);
-
-export const decide =
-  (kind: string) =>
-  ({ now, object }: Observed): Plan<Status> => {
-    const message = `${kind} is not supported by this build yet: nothing is started. Delete it, or wait for a later version of the operator`;
-    const before: Status = object.status ?? {};
-    const updates = notYetConditions([{ subject: 'Defragmentation', message }]);
-    const at = { generation: object.metadata.generation, now: iso(now) };
-    const status = hasEnded(before)
-      ? before
-      : { ...before, conditions: updateConditions(before.conditions, updates, at) };
-    return { rule: 'notYetSupported', message, steps: [], status, events: [] };
-  };
+export const decide = (o: Observed): Plan<EtcdDefragStatus> =>
+  planOf(RULES, o, (decision) => {
+    const status = statusOf(o, decision);
+    return { status, events: eventsFor(o, status), requeueAfterMs: decision.requeueAfterMs };
+  });

@@ -1,11 +1,12 @@
 /** Whether a snapshot is due now, and if not, why. The rules and the status share the result, so that they cannot disagree. */
 
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { type DueTime, type DueTimes, dueTimesOf, type Recurring, startedUntil } from '../../domain/due-times.ts';
 import { identity } from '../../domain/ownership.ts';
 import { isPaused } from '../../domain/paused.ts';
 import { MIN_STARTING_DEADLINE_MS } from '../../domain/timing.ts';
+import { parseCron } from '../../lib/cron.ts';
 import { iso } from '../../lib/time.ts';
-import { type DueTime, type DueTimes, dueTimesOf, startedUntil, timetable } from './due-times.ts';
 import { dueTimeIn, isActive, newestRun, type Observed, statusBefore } from './observed.ts';
 
 export type Scheduling =
@@ -41,13 +42,19 @@ export function lastStarted(o: Observed): number | undefined {
 /** status.nextScheduleTime. */
 export const announced = (o: Observed): number => Date.parse(statusBefore(o).nextScheduleTime ?? '') || Infinity;
 
+const recurring = ({ object: { metadata, spec } }: Observed): Recurring => ({
+  seed: metadata.uid ?? '',
+  creationTimestamp: metadata.creationTimestamp,
+  spreadSeconds: spec.jitterSeconds ?? 0,
+});
+
 export function schedulingOf(o: Observed): Scheduling {
-  const table = timetable(o.object);
+  const table = parseCron(o.object.spec.schedule, o.object.spec.timeZone);
   if (!table.ok) return off('InvalidSchedule', `spec.schedule is invalid, no snapshot is started: ${table.message}`);
   const reason = offReason(o);
   if (reason) return reason;
   const times = { now: o.now, lastStarted: lastStarted(o), announced: announced(o) };
-  const dueTimes = dueTimesOf(table.cron, o.object, times);
+  const dueTimes = dueTimesOf(table.cron, recurring(o), times);
   const { due } = dueTimes;
   if (!due) return { is: 'idle', dueTimes };
   const deadline = o.object.spec.startingDeadlineSeconds;

@@ -1,6 +1,7 @@
 /** The status, conditions and Events of a schedule, computed in every reconcile whichever rule decided. */
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { type ConditionUpdate, changedConditions, findCondition, updateConditions } from '../../domain/conditions.ts';
+import { MAX_MISSED } from '../../domain/due-times.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { dataBytesFor, mebibytes } from '../../domain/restore-space.ts';
 import { MAX_REQUEUE_MS } from '../../domain/timing.ts';
@@ -8,7 +9,6 @@ import { sameJson } from '../../lib/merge-patch.ts';
 import { quantityBytes } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
-import { MAX_MISSED } from './due-times.ts';
 import { dueTimeIn, isActive, type Observed, statusBefore } from './observed.ts';
 import { drillResult, isInconclusive, isPruned, pruneResult, type RunHistory, runHistoryOf } from './run-history.ts';
 import { announced, type Scheduling, schedulingOf } from './scheduling.ts';

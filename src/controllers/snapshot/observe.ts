@@ -184,6 +184,7 @@ function askMembers(ports: SnapshotPorts, cluster: EtcdCluster, signal: AbortSig
       host: memberHost(member),
       endpoint: clientURL(member.metadata.name ?? '', serviceOf(member), namespace, memberClientScheme(member)),
       report: await ask(ports, cluster, member, signal),
+      ...(cluster.status?.defragmentation?.member === member.metadata.name && { isBeingDefragmented: true }),
     })),
   );
 }

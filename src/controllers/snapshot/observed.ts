@@ -30,6 +30,8 @@ export interface MemberView {
   /** The member's own URL, never the client Service: that could lead to any other member. */
   readonly endpoint: string;
   readonly report: MemberReport;
+  /** It answers no stream until it is defragmented. */
+  readonly isBeingDefragmented?: boolean;
 }
 
 /** A missing or incomplete object that the spec refers to: the Pod would stay in ContainerCreating. */
@@ -86,5 +88,6 @@ export function membersToAsk(members: readonly MemberView[]): readonly MemberVie
   const follows = (v: (typeof voters)[number]): boolean =>
     !leads(v) && v.leader !== undefined && head - v.applied <= MAX_LAG;
   const usable = [...order.filter(follows), ...order.filter(leads)];
-  return (usable.length > 0 ? usable : order).map(({ view }) => view);
+  const all = (usable.length > 0 ? usable : order).map(({ view }) => view);
+  return all.toSorted((a, b) => Number(a.isBeingDefragmented ?? false) - Number(b.isBeingDefragmented ?? false));
 }

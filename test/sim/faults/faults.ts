@@ -4,12 +4,19 @@ import type { Scene } from '../invariants.ts';
 import type { Action, ActionKind } from '../script.ts';
 import { groupOf, intactVoters, needed } from '../world/facts.ts';
 import { credentialDeeds } from './credentials.ts';
+import { defragDeeds } from './defragmentation.ts';
 import { machineDeeds, recover } from './machines.ts';
 import { objectDeeds, removeForeign, removeOrphans } from './objects.ts';
 import { killOperator, processDeeds } from './processes.ts';
 import type { Deeds, Stage } from './stage.ts';
 
-const DEEDS: Deeds<ActionKind> = { ...processDeeds, ...objectDeeds, ...machineDeeds, ...credentialDeeds };
+const DEEDS: Deeds<ActionKind> = {
+  ...processDeeds,
+  ...objectDeeds,
+  ...machineDeeds,
+  ...credentialDeeds,
+  ...defragDeeds,
+};
 
 /** How long a user waits for the operator before restoring a deleted Secret. */
 const RESTORED_MS = 10 * 60_000;

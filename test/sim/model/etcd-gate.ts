@@ -23,6 +23,8 @@ export interface Needs {
   readonly who: 'anyone' | 'user' | 'root';
   /** Whether a learner serves it. */
   readonly learner?: boolean;
+  /** Whether a member serves it while it is being defragmented. */
+  readonly whileDefragmenting?: boolean;
 }
 
 const TOKEN_SECONDS = 300;
@@ -82,13 +84,14 @@ export class Gate {
   enter(
     node: ModelNode,
     disk: Disk,
-    { who, learner = false }: Needs,
+    { who, learner = false, whileDefragmenting = false }: Needs,
     token: Token,
     certified?: string,
   ): Call | EtcdError {
     const { group } = disk;
     const state = stateOf(disk);
     const call: Call = { node, disk, group, state, user: undefined };
+    if (!whileDefragmenting && node.defragmentsUntil > this.model.now) return etcdError('timeout');
     if (!learner && isLearner(call)) return etcdError('learnerRefused');
     if (!state.users.enabled) return call;
     const user = token === undefined ? certified : this.#userOf(call, token);

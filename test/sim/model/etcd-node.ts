@@ -43,6 +43,8 @@ export interface ModelNode {
   published: boolean;
   /** Before this time it does not respond to clients, although it takes part in raft. */
   servesAt: number;
+  /** Until then it rewrites its database: it answers its status, and nothing else. 0: it does not. */
+  defragmentsUntil: number;
   /** Cut off from clients and peers. */
   isolated: boolean;
   /** Does not receive its leader's log: a slow learner. */

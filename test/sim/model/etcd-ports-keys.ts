@@ -51,6 +51,10 @@ export function keysPort(gate: Gate): UserKv {
     });
   return {
     range,
+    read: async (ask) => {
+      const answer = await range(ask, { key: '', serializable: true, countOnly: true });
+      return answer.ok ? { ok: true, value: undefined } : answer;
+    },
     count: async (ask, options) => {
       const answer = await range(ask, { ...EVERY_KEY, ...options });
       return answer.ok ? { ok: true, value: answer.value.count } : answer;

@@ -8,7 +8,7 @@ import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
 import { bootstrapOrJoin, type ModelJoin, restored } from './etcd-begin.ts';
 import { Group, inOrder, type Peers, quorum, voters } from './etcd-group.ts';
-import { type Disk, type ModelNode, type NodeOptions, newDisk, rebase, stateOf } from './etcd-node.ts';
+import { type Disk, inUse, type ModelNode, type NodeOptions, newDisk, rebase, stateOf } from './etcd-node.ts';
 import { isRefusal } from './etcd-said.ts';
 import { fingerprintOf, inContact, refusesHandshake } from './etcd-tls.ts';
 import { checkVersion, mayStart, minorOf } from './etcd-version.ts';
@@ -25,6 +25,8 @@ export class ModelEtcd {
   now = 0;
   /** How many tokens all members together have issued. */
   tokens = 0;
+  /** How long the next defragmentation takes. */
+  defragmentMs = (): number => 0;
   /** Called once, with the next member that joins. */
   onJoin: ((node: ModelNode) => void) | undefined;
   #count = 0;
@@ -43,6 +45,7 @@ export class ModelEtcd {
       serving: false,
       published: false,
       servesAt: 0,
+      defragmentsUntil: 0,
       isolated: false,
       stalled: false,
       startedAt: 0,
@@ -125,6 +128,7 @@ export class ModelEtcd {
 
   /** Does everything that takes no time: copies logs, publishes names, elects leaders, ends removed members. */
   settle(): void {
+    for (const node of this.nodes) this.#endDefragmentation(node);
     for (const [group, all] of this.#alive()) {
       const live = inContact(all);
       copyLog(group, live);
@@ -244,6 +248,12 @@ export class ModelEtcd {
     group.term++;
   }
 
+  #endDefragmentation(node: ModelNode): void {
+    if (node.defragmentsUntil === 0 || this.now < node.defragmentsUntil) return;
+    node.defragmentsUntil = 0;
+    if (node.disk) node.disk.dbSize = inUse(node.disk);
+  }
+
   /** Only new streams make each side consider the other active again. */
   #reconnect(node: ModelNode): void {
     node.misjudges.clear();
@@ -256,7 +266,7 @@ export class ModelEtcd {
     node.lastWords = '';
     node.running = true;
     node.serving = node.published = false;
-    node.servesAt = 0;
+    node.servesAt = node.defragmentsUntil = 0;
     node.tokens.clear();
   }
 

@@ -182,7 +182,7 @@ function watchFor<T extends KubeObject>(
   return stream;
 }
 
-const MEMBERSHIP = ['add', 'promote', 'remove', 'update', 'moveLeader'];
+const MEMBERSHIP = ['add', 'promote', 'remove', 'update', 'moveLeader', 'defragment'];
 
 /** The ports of the model, with every call going through the network. */
 export function etcdFor(

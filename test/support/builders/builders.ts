@@ -81,6 +81,7 @@ export const SELF: SelfReport = {
   version: '3.6.16',
   alarms: [],
   databaseBytes: 0,
+  databaseBytesInUse: 0,
   term: 2,
   applied: 10,
 };

@@ -112,6 +112,7 @@ export function view(n: number, is: Is, leader: number, list: string): MemberVie
         version: is.runs ?? '3.6.16',
         alarms: is.alarm ? [is.alarm] : [],
         databaseBytes: is.databaseBytes ?? 0,
+        databaseBytesInUse: 0,
         ...present({ storageVersion: is.storageVersion, downgradeTo: is.downgradeTo }),
         term: 3,
         applied: 10_000 - (is.lag ?? 0),

@@ -4,17 +4,21 @@ import { mountedBy } from '../../../src/access/mounted.ts';
 import { SecretCache } from '../../../src/access/secret-cache.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
+import { defragsByCluster, type EtcdDefrag } from '../../../src/api/etcd-defrag.ts';
 import { byClusterName, type EtcdMember } from '../../../src/api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../../src/api/etcd-snapshot.ts';
 import { byCluster, type EtcdSnapshotSchedule } from '../../../src/api/etcd-snapshot-schedule.ts';
 import {
   CLUSTER_LABEL,
   etcdClusters,
+  etcdDefrags,
   etcdMembers,
   etcdSnapshotSchedules,
   etcdSnapshots,
   memberName,
+  POLICY_LABEL,
   peerURL,
+  SCHEDULE_LABEL,
 } from '../../../src/api/names.ts';
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
 import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
@@ -73,6 +77,8 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     nodes: new Store<Node>(nodes, []),
     snapshots: new Store<EtcdSnapshot>(etcdSnapshots, []),
     schedules: new Store<EtcdSnapshotSchedule>(etcdSnapshotSchedules, [], [byCluster]),
+    defrags: new Store<EtcdDefrag>(etcdDefrags, [], [defragsByCluster, POLICY_LABEL]),
+    snapshots: new Store<EtcdSnapshot>(etcdSnapshots, [], [SCHEDULE_LABEL]),
   };
 }
 

@@ -2,6 +2,7 @@
 import { ROLE_VOTER } from '../../../api/names.ts';
 import type { Step } from '../../../runtime/plan.ts';
 import { ROTATING } from '../credentials/state.ts';
+import { isBeingDefragmented } from '../defragmentation.ts';
 import { type Contributed, type Decided, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { brokenMembersToUpdate } from '../rollout/broken.ts';
 import { changesVersion, restartCandidate } from '../rollout/candidate.ts';
@@ -83,7 +84,9 @@ export function relabelMembers(o: Observed): Contributed {
 export const restoreTraffic =
   (restarts: MemberView | undefined) =>
   (o: Observed): Contributed => {
-    const drained = o.members.filter((m) => drainingForMs(o, m) !== undefined && m !== restarts);
+    const drained = o.members.filter(
+      (m) => drainingForMs(o, m) !== undefined && m !== restarts && !isBeingDefragmented(o, m),
+    );
     if (drained.length === 0) return undefined;
     const message = `${drained.map(nameOf).join(', ')} is not restarted now: back in the client Service`;
     return { message, sequences: drained.map((m) => [trafficPatch(m, null, ROLE_VOTER)]) };

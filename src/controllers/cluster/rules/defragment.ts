@@ -1,0 +1,200 @@
+/** Rules that carry out an EtcdDefrag: one member at a time, out of the client Service, the leader last. */
+import { quotaOf } from '../../../api/defaults.ts';
+import type { EtcdDefrag, MemberOutcome } from '../../../api/etcd-defrag.ts';
+import { belowThreshold, hasRoom, isDone, mebibytes } from '../../../domain/defragmentation.ts';
+import { DEFRAG_QUIET_MS, DISRUPTION_RECHECK_MS, DRAIN_MS } from '../../../domain/timing.ts';
+import { sameJson } from '../../../lib/merge-patch.ts';
+import { iso } from '../../../lib/time.ts';
+import { refTo } from '../../../runtime/plan.ts';
+import {
+  defragmentedOutcome,
+  isMarkerOver,
+  isOverdue,
+  markerOf,
+  membersPatch,
+  outcomeOf,
+  outcomePatch,
+  workList,
+} from '../defragmentation.ts';
+import { blockedBy } from '../disruption-view.ts';
+import { endpointsOf, etcdStep, transferFirst } from '../etcd-calls.ts';
+import {
+  type ClusterDecision,
+  type Contributed,
+  type Decided,
+  entryOf,
+  isNotBeingDeleted,
+  type MemberView,
+  nameOf,
+  type Observed,
+} from '../observed.ts';
+import { votersOf } from '../quorum.ts';
+import { leaderLast } from '../rollout/order.ts';
+import { drainingForMs, trafficPatch } from '../rollout/restart.ts';
+
+const MAX_ATTEMPTS = 3;
+
+const memberNamed = (o: Observed, name: string): MemberView | undefined =>
+  o.members.find((m) => nameOf(m) === name && isNotBeingDeleted(m));
+
+export function defragment(o: Observed): Decided {
+  const { defrag } = o;
+  const marker = markerOf(o);
+  if (marker && !isMarkerOver(o)) {
+    const m = memberNamed(o, marker.member);
+    const message = `${marker.member} is being defragmented for EtcdDefrag ${marker.defrag}`;
+    return { message, requeueAfterMs: DISRUPTION_RECHECK_MS, ...(m && { restarts: m }) };
+  }
+  if (!defrag) return undefined;
+  const list = workList(o, defrag);
+  const open = list.filter(({ outcome }) => outcome === 'Pending');
+  const gone = open.find(({ name }) => !memberNamed(o, name));
+  if (gone) return recorded(o, defrag, { ...gone, outcome: 'Skipped', reason: 'MemberGone', finishedAt: iso(o.now) });
+  const [next] = leaderLast(
+    o,
+    open.flatMap(({ name }) => memberNamed(o, name) ?? []),
+  );
+  const outcome = list.find(({ name }) => next && name === nameOf(next));
+  if (!next || !outcome) return undefined;
+  return nextStep(o, defrag, next, outcome);
+}
+
+const recorded = (o: Observed, defrag: EtcdDefrag, outcome: MemberOutcome): ClusterDecision => ({
+  message: `EtcdDefrag ${defrag.metadata.name}: ${outcome.name} is ${outcome.outcome} (${outcome.reason})`,
+  steps: [outcomePatch(o, defrag, outcome)],
+});
+
+function nextStep(o: Observed, defrag: EtcdDefrag, m: MemberView, outcome: MemberOutcome): ClusterDecision {
+  const blocked = blockedBy(o, entryOf(o, m)?.id, 'defragment');
+  if (blocked || !m.self) return waiting(o, defrag, blocked?.message ?? `${nameOf(m)} does not respond`);
+  const list = workList(o, defrag);
+  const named = `EtcdDefrag ${defrag.metadata.name}`;
+  if (!sameJson(list, defrag.status?.members ?? []))
+    return { message: `${named}: recording which members are defragmented`, steps: [membersPatch(defrag, list)] };
+  const size = { bytes: m.self.databaseBytes, bytesInUse: m.self.databaseBytesInUse, quotaBytes: quotaOf(m.object) };
+  const unworthy = belowThreshold(defrag.spec.rule, size);
+  if (unworthy !== undefined) {
+    const { bytes: dbSizeBefore } = size;
+    const skipped = { outcome: 'Skipped', reason: 'BelowThreshold', message: unworthy, dbSizeBefore };
+    return recorded(o, defrag, { ...outcome, ...skipped, finishedAt: iso(o.now) });
+  }
+  const message = `${nameOf(m)} is defragmented for ${named}`;
+  return { ...(away(o, m, message) ?? started(o, defrag, m, outcome, message)), restarts: m };
+}
+
+function waiting(o: Observed, defrag: EtcdDefrag, why: string): ClusterDecision {
+  const message = `EtcdDefrag ${defrag.metadata.name} waits: ${why}`;
+  const requeueAfterMs = DISRUPTION_RECHECK_MS;
+  const times = (defrag.status?.members ?? []).flatMap(({ finishedAt }) => finishedAt ?? []);
+  const isQuiet = times.some((time) => o.now - Date.parse(time) < DEFRAG_QUIET_MS);
+  if (isQuiet || defrag.status?.waitingFor === why) return { message, requeueAfterMs };
+  const fields = { status: { waitingFor: why } };
+  const to = refTo('EtcdDefrag', defrag);
+  return { message, requeueAfterMs, steps: [{ do: 'patch', to, subresource: 'status', fields }] };
+}
+
+/** What happens before etcd is asked: no other member is out of the client Service, another one leads, and this one gets no new clients. */
+function away(o: Observed, m: MemberView, message: string): ClusterDecision | undefined {
+  const returning = o.members.find((each) => each !== m && drainingForMs(o, each) !== undefined);
+  if (returning) {
+    const text = `${message}, when ${nameOf(returning)} is back in the client Service`;
+    return { message: text, requeueAfterMs: DISRUPTION_RECHECK_MS };
+  }
+  if (votersOf(o).length === 1) return undefined;
+  const transfer = transferFirst(o, entryOf(o, m)?.id, message);
+  if (transfer) return transfer;
+  const drainedMs = drainingForMs(o, m);
+  const text = `${message}; taking it out of the client Service first`;
+  if (drainedMs === undefined) return { message: text, steps: [trafficPatch(m, iso(o.now), null)] };
+  return drainedMs < DRAIN_MS ? { message: text, requeueAfterMs: DRAIN_MS - drainedMs } : undefined;
+}
+
+/**
+ * etcd goes on when the request ends early, and takes minutes for gigabytes. The request is therefore short, like every other: if
+ * it ends before etcd has finished, the next reconciles follow by what the member answers, as a restarted operator does.
+ */
+function started(
+  o: Observed,
+  defrag: EtcdDefrag,
+  m: MemberView,
+  outcome: MemberOutcome,
+  message: string,
+): ClusterDecision {
+  const { name: defragName = '', uid = '' } = defrag.metadata;
+  const [endpoint = ''] = endpointsOf(m);
+  const dbSizeBefore = m.self?.databaseBytes ?? 0;
+  const attempt = (outcome.attempts ?? 0) + 1;
+  const startedAt = iso(o.now);
+  const alone = votersOf(o).length === 1;
+  const note = `${message}: the only voter serves no requests until it has finished`;
+  const { message: _earlier, ...rest } = outcome;
+  const finished = { ...rest, outcome: 'Defragmented', reason: 'AfterSizeUnavailable', dbSizeBefore };
+  return {
+    message,
+    latch: { defragmentation: { member: nameOf(m), defrag: defragName, uid, attempt, startedAt, dbSizeBefore } },
+    steps: [
+      etcdStep(o, { name: 'defragment', endpoint }, nameOf(m), DISRUPTION_RECHECK_MS),
+      outcomePatch(o, defrag, finished),
+    ],
+    ...(alone && { event: { type: 'Warning', reason: 'DefragmentingOnlyVoter', note } }),
+  };
+}
+
+/** Records what came of the member that etcd was asked to defragment, whatever else the cluster is busy with. */
+export function recordDefragmentation(o: Observed): Contributed {
+  const marker = markerOf(o);
+  const { defrag } = o;
+  if (!marker || defrag?.metadata.uid !== marker.uid || isMarkerOver(o)) return undefined;
+  const before = outcomeOf(defrag, marker.member);
+  const after = before && outcomeAfter(o, marker, before);
+  if (!after) return { message: `${marker.member} is being defragmented`, requeueAfterMs: DISRUPTION_RECHECK_MS };
+  const result =
+    after.reclaimedBytes === undefined
+      ? `${after.outcome}${after.reason === undefined ? '' : ` (${after.reason})`}`
+      : `Defragmented, ${mebibytes(after.reclaimedBytes)} are free`;
+  return { message: `${marker.member}: ${result}`, sequences: [[outcomePatch(o, defrag, after)]] };
+}
+
+/** `undefined`: etcd has not finished, as far as is known. A database never shrinks by itself. */
+function outcomeAfter(
+  o: Observed,
+  marker: NonNullable<ReturnType<typeof markerOf>>,
+  before: MemberOutcome,
+): MemberOutcome | undefined {
+  const m = memberNamed(o, marker.member);
+  const finishedAt = iso(o.now);
+  const { dbSizeBefore } = marker;
+  const succeeded = before.outcome === 'Defragmented';
+  if (!m && !succeeded) return { ...before, outcome: 'Skipped', reason: 'MemberGone', dbSizeBefore, finishedAt };
+  const dbSizeAfter = m?.answersReads === true ? m.self?.databaseBytes : undefined;
+  if (dbSizeAfter !== undefined && (succeeded || dbSizeAfter < dbSizeBefore))
+    return defragmentedOutcome(before, dbSizeBefore, { dbSizeAfter, finishedAt });
+  if (succeeded) return !m || isOverdue(o, marker) ? { ...before, finishedAt } : undefined;
+  const error = o.memory.failures.find(({ call, target }) => call === 'defragment' && target.endsWith(marker.member));
+  if (isOverdue(o, marker)) {
+    const message = error?.message ?? 'etcd has not finished within the time limit';
+    return { ...before, outcome: 'Failed', reason: 'RPCError', message, dbSizeBefore, finishedAt };
+  }
+  if (dbSizeAfter === undefined) return undefined;
+  const message = error?.message ?? 'its database is as large as before';
+  const failed = { ...before, attempts: marker.attempt, message, dbSizeBefore };
+  return marker.attempt < MAX_ATTEMPTS ? failed : { ...failed, outcome: 'Failed', reason: 'RPCError', finishedAt };
+}
+
+/** All members have been defragmented, as far as that was possible and worth it: writes are accepted again. */
+export function disarmNoSpace(o: Observed): Contributed {
+  const { members = [] } = o.defrag?.status ?? {};
+  if (!members.every(isDone) || !members.some(({ outcome }) => outcome === 'Defragmented')) return undefined;
+  const alarms = o.etcd.is === 'answers' ? o.etcd.alarms.filter(({ alarm }) => alarm === 'NOSPACE') : [];
+  if (alarms.length === 0 || !o.members.every(fits)) return undefined;
+  const names = alarms.map(({ id }) => o.members.find(({ self }) => self?.id === id)?.object.metadata.name ?? id);
+  const message = `disarming the NOSPACE alarm of ${names.join(', ')}: every database is smaller than its quota again`;
+  return {
+    message,
+    sequences: alarms.map(({ id }) => [etcdStep(o, { name: 'disarm', alarm: 'noSpace', id }, id)]),
+    event: { type: 'Normal', reason: 'AlarmDisarmed', note: message },
+  };
+}
+
+const fits = ({ self, object }: MemberView): boolean =>
+  self !== undefined && hasRoom({ bytes: self.databaseBytes, quotaBytes: quotaOf(object) });
