@@ -1,5 +1,6 @@
 /** The status of an EtcdCluster. */
 import Type from 'typebox';
+import { chosenSource } from './bootstrap.ts';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Accepted } from './meta.ts';
@@ -124,6 +125,7 @@ export const EtcdClusterStatusSchema = Type.Object({
       ),
     },
   ),
+  restore: chosenSource,
   membersNamed: optionalInt64(
     'Number of members that were ever named. The name of a new member is derived from this number and the uid of the cluster.',
   ),

@@ -1,5 +1,6 @@
 /** Where a snapshot is stored, or restored from. */
 import Type from 'typebox';
+import { agentResources } from './agent-resources.ts';
 import { cel } from './cel.ts';
 import type { Accepted } from './meta.ts';
 import { optionalEnum, optionalFlag, optionalObject, optionalReference, optionalText } from './optional.ts';
@@ -149,14 +150,13 @@ const pvc = optionalObject('A PersistentVolumeClaim (PVC).', {
   }),
 });
 
-export const oneLocation = [
-  {
+export const SnapshotLocationSchema = Type.Object(
+  { s3, gcs, azure, pvc },
+  cel({
     rule: '[has(self.s3), has(self.gcs), has(self.azure), has(self.pvc)].filter(named, named).size() == 1',
     message: 'set exactly one of s3, gcs, azure and pvc',
-  },
-] as const;
-
-export const SnapshotLocationSchema = Type.Object({ s3, gcs, azure, pvc }, cel(...oneLocation));
+  }),
+);
 
 /** How a snapshot is stored. */
 export const storedAs = {
@@ -176,5 +176,11 @@ export const storedAs = {
   ),
 } as const;
 export const EncryptionSchema = storedAs.encryption;
+
+/** Of what takes a snapshot. */
+export const snapshotResources = () =>
+  agentResources(
+    'CPU and memory of the agent that takes the snapshot. Absent: requests of 50m and 64Mi, and a memory limit of 256Mi, for a database above 72Gi more.',
+  );
 
 export type SnapshotLocation = Accepted<typeof SnapshotLocationSchema>;

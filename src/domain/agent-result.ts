@@ -66,6 +66,9 @@ const ended = [
     revision: Type.Optional(whole()),
     /** The data directory was restored before, or the cluster is bootstrapped. */
     already: Type.Optional(Type.Boolean()),
+    /** The object that was the newest, where the task does not name one; and how many newer ones were damaged. */
+    key: Type.Optional(Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f]{1,1024}$' })),
+    passedOver: Type.Optional(whole()),
   }),
   Type.Object({
     ok: Type.Literal(true),

@@ -121,8 +121,10 @@ export interface SnapshotTask extends StoredForm {
 export interface RestoreTask {
   readonly task: 'restore';
   readonly from: Place;
-  /** Exactly this object. */
+  /** Exactly this object; with `latest`, the folder. */
   readonly key: string;
+  /** The newest snapshot in and below the folder, of this cluster if it is named. */
+  readonly latest?: { readonly cluster?: string };
   readonly encrypted: boolean;
   readonly dataDir: string;
   /** A folder on the node for the downloaded file: beside it, the data volume needs no room for a second copy. */

@@ -7,6 +7,7 @@ import { sameJson } from '../lib/merge-patch.ts';
 import { certificatesOf } from './certificate-requirements.ts';
 import type { Blocked } from './disruption.ts';
 import { NOT_YET_SUPPORTED, type NotYet } from './not-yet-supported.ts';
+import { withChosenSource } from './restore-source.ts';
 
 /** Spec fields that this build does not support: a Pod without them could be less secure than the spec asks for. */
 export function notYetOf({ spec }: EtcdMember): readonly NotYet[] {
@@ -41,7 +42,7 @@ function foreignReference({ spec, status }: EtcdMember, cluster: EtcdCluster): s
   const foreign = mounted.find((name) => name !== undefined && !own.includes(name));
   if (foreign !== undefined) return `tls names Secret ${foreign}, which EtcdCluster ${spec.clusterName} does not use`;
   const restores = spec.restore !== undefined && status?.memberID === undefined;
-  const { source, encryption } = cluster.spec.bootstrap?.restore ?? {};
+  const { source, encryption } = withChosenSource(cluster).spec.bootstrap?.restore ?? {};
   const isOwn = sameJson([spec.restore?.source, spec.restore?.encryption], [source, encryption]);
   return restores && !isOwn ? `restore is not the bootstrap.restore of EtcdCluster ${spec.clusterName}` : undefined;
 }

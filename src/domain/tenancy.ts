@@ -77,9 +77,9 @@ const named = (...refs: readonly ({ readonly name?: string } | undefined)[]): re
   refs.flatMap((ref) => ref?.name || []);
 
 export function storeReferences({ s3, gcs, azure, pvc }: SnapshotLocation, encryption: Encryption): References {
-  const credentials = (s3 ?? gcs ?? azure)?.credentialsSecretRef;
+  const { credentialsSecretRef, caSecretRef } = s3 ?? gcs ?? azure ?? {};
   return {
-    secrets: named(credentials, s3?.caSecretRef, encryption?.keySecretRef),
+    secrets: named(credentialsSecretRef, caSecretRef, encryption?.keySecretRef),
     claims: pvc ? [pvc.claimName] : [],
   };
 }

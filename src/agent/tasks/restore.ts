@@ -15,6 +15,7 @@ import { mounted } from '../secrets.ts';
 import { disableAuth } from './disable-auth.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
 import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
+import { isDamaged, newestFirst } from './latest.ts';
 import type { Folders } from './room.ts';
 
 /** etcd's name for its data. */
@@ -29,6 +30,9 @@ export interface Restored {
   readonly already: boolean;
   /** The snapshot's revision, if its manifest records it. */
   readonly revision?: number;
+  /** Of the newest snapshot, where the task does not name one, and how many newer ones were damaged. */
+  readonly key?: string;
+  readonly passedOver?: number;
 }
 
 /** For the log of the container. */
@@ -82,17 +86,43 @@ export async function restore(task: RestoreTask, signal: AbortSignal): Promise<S
     log('the cluster is already bootstrapped: nothing is restored');
     return { ok: true, task: 'restore', already: true };
   }
-  const { already, revision } = await restoreInto(await wantedBy(task, signal), {
-    ...task,
-    ...(task.scratch !== undefined && { scratch: mounted(task.scratch) }),
-  });
-  return { ok: true, task: 'restore', ...(already && { already }), ...(revision !== undefined && { revision }) };
+  const wanted = await wantedBy(task, signal);
+  const target = { ...task, ...(task.scratch !== undefined && { scratch: mounted(task.scratch) }) };
+  const restored = task.latest ? await restoreNewest(wanted, task.latest, target) : await restoreInto(wanted, target);
+  const { already, ...result } = restored;
+  return { ok: true, task: 'restore', ...(already && { already }), ...result };
 }
+
+/** How many damaged snapshots are passed over: with more of them, something else is wrong. */
+const MAX_PASSED_OVER = 5;
+
+/** The newest one that is intact. Each was written by the cluster itself, and losing its last hour is better than losing all. */
+export async function restoreNewest(
+  wanted: Wanted,
+  latest: NonNullable<RestoreTask['latest']>,
+  target: Target,
+): Promise<Restored> {
+  if (await hasData(target.dataDir)) return restoreInto(wanted, target);
+  const keys = await newestFirst(wanted, latest);
+  for (const [passedOver, key] of keys.entries()) {
+    try {
+      const restored = await restoreInto({ ...wanted, key }, target);
+      return { ...restored, key, ...(passedOver > 0 && { passedOver }) };
+    } catch (error) {
+      if (!isDamaged(error) || passedOver === Math.min(MAX_PASSED_OVER, keys.length - 1)) throw error;
+      log(`${error.message}; trying the one before it`);
+    }
+  }
+  throw new AgentFailure('Internal', 'there is no snapshot to restore, which was checked');
+}
+
+const hasData = async (dataDir: string): Promise<boolean> =>
+  (await readdir(dataDir).catch((): string[] => [])).includes(MEMBER);
 
 export async function restoreInto(wanted: Wanted, target: Target): Promise<Restored> {
   const { dataDir } = target;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const there = (await readdir(dataDir)).includes(MEMBER);
+  const there = await hasData(dataDir);
   await removeLeftovers(target);
   if (there) {
     log(`${dataDir} already has data: nothing to restore`);

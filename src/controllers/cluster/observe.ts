@@ -4,7 +4,6 @@ import { unlabelledReferences } from '../../access/observe-references.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import {
   BY_CLUSTER,
   CLUSTER_LABEL,
@@ -32,8 +31,8 @@ import type { KvPort } from '../../etcd/kv.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
-import { type KubeObject, keyOf, refKey } from '../../kube/object.ts';
-import type { AnyStore, Store } from '../../kube/store.ts';
+import { keyOf, refKey } from '../../kube/object.ts';
+import type { AnyStore } from '../../kube/store.ts';
 import { present } from '../../lib/present.ts';
 import { REFUSED_AGAIN_MS } from '../../runtime/failures.ts';
 import type { Memory } from '../../runtime/plan.ts';
@@ -46,6 +45,7 @@ import { type DefragPorts, observeDefrag, withReads } from './observe-defragment
 import { type MemberStores, memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
 import { type ObjectPorts, observeObject, observePdb } from './observe-objects.ts';
 import type { ReplacementLedger } from './observe-replacements.ts';
+import { observeRestore, type RestorePorts } from './observe-restore.ts';
 import { observeSuccessors, type SuccessorPorts } from './observe-successors.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
 import { observeVersionChange, type VersionPorts } from './observe-version-change.ts';
@@ -57,6 +57,7 @@ export interface ClusterPorts
     DefragPorts,
     MemberStores,
     ObjectPorts,
+    RestorePorts,
     SuccessorPorts,
     VersionPorts {
   readonly client: Client;
@@ -66,8 +67,6 @@ export interface ClusterPorts
       readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'>;
       readonly kv: Pick<KvPort, 'read'>;
     };
-  /** Indexed by cluster. */
-  readonly schedules: Store<EtcdSnapshotSchedule>;
   readonly images: ImagePolicy;
   /** Absent: the defaults. */
   readonly tenancy?: Tenancy;
@@ -87,7 +86,8 @@ export async function observe(
   const found = await presentCluster(ports, key, signal);
   if (!found) return undefined;
   const tenancy = ports.tenancy ?? OPEN;
-  const { object: cluster, denied } = withoutDenied(found, tenancy);
+  const { object: permitted, denied } = withoutDenied(found, tenancy);
+  const { cluster, ...restore } = observeRestore(ports, permitted);
   const { name, namespace, uid } = identity(cluster);
   const seen = memberViews(ports, cluster);
   ports.etcd.retain(key, seen.flatMap(endpointsOf));
@@ -128,11 +128,12 @@ export async function observe(
     seedObservedMs: ports.observedMs(seedKey(key), seedState(cluster, members)),
     members: members.map(({ status: _status, ...m }) => ({ ...m, ...unready(ports, m) })),
     etcd,
-    quarantined: quarantinedIn(ports, namespace, volumes),
+    quarantined: volumes.filter((pvc) => isUnusedQuarantined(ports, pvc)),
     ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
     images: ports.images,
     ...(denied.length > 0 && { deniedKeys: denied }),
     ...(await notPermitted(ports.client, cluster, tenancy, signal)),
+    ...restore,
     schedules: ports.schedules.byIndex(namespace, BY_CLUSTER, name),
     ...(await observeDefrag(ports, cluster, signal)),
     ...credentials,
@@ -143,15 +144,11 @@ export async function observe(
 }
 
 /** A member that is replaced still uses its PVC until etcd has removed it. */
-const quarantinedIn = (
-  { members }: Pick<ClusterPorts, 'members'>,
-  namespace: string,
-  volumes: readonly PersistentVolumeClaim[],
-): readonly PersistentVolumeClaim[] => {
-  const isInUse = ({ metadata: { labels } }: KubeObject): boolean =>
-    members.get(refKey({ namespace, name: labels?.[COMPONENT_LABEL] ?? '' })) !== undefined;
-  return volumes.filter((pvc) => isQuarantined(pvc) && controllerOf(pvc) === undefined && !isInUse(pvc));
-};
+function isUnusedQuarantined({ members }: ClusterPorts, pvc: PersistentVolumeClaim): boolean {
+  const { namespace = '', labels } = pvc.metadata;
+  const user = members.get(refKey({ namespace, name: labels?.[COMPONENT_LABEL] ?? '' }));
+  return isQuarantined(pvc) && controllerOf(pvc) === undefined && !user;
+}
 
 export const readinessKey = (key: string): string => `Readiness ${key}`;
 

@@ -16,6 +16,7 @@ import { type EtcdMemberEntry, isEntryOf } from '../../domain/member-entry.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import type { Stamp } from '../../domain/pod-template.ts';
 import type { Report } from '../../domain/quorum.ts';
+import type { ChosenSource } from '../../domain/restore-source.ts';
 import { type ReadHolding, unreadObject } from '../../domain/unread.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import type { Decision, Memory, Plan, Upkeep } from '../../runtime/plan.ts';
@@ -162,6 +163,10 @@ export interface ClusterFacts {
   readonly images: ImagePolicy;
   /** What the spec names and the administrator does not permit; observed only before the bootstrap. */
   readonly notPermitted?: string;
+  /** The snapshot that bootstrap.restore refers to: `cluster.spec` has its location. Observed until it is latched. */
+  readonly restoreSource?: ChosenSource;
+  /** Why that snapshot cannot be restored now. */
+  readonly restoreBlockedBy?: Blocked;
   /** Keys of additionalMetadata that the administrator denies: `cluster.spec` does not have them. */
   readonly deniedKeys?: readonly string[];
   /** Of the members that may be restarted now. */

@@ -1,5 +1,6 @@
 /** Reports the restore of a snapshot into a new cluster, until the cluster ID is recorded. */
 
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { OOM_KILLED, OUT_OF_MEMORY, parseResult } from '../../domain/agent-result.ts';
 import { keyOf } from '../../domain/agent-task.ts';
 import {
@@ -9,7 +10,8 @@ import {
   OPERATOR_IMAGE_NOT_CONFIGURED,
 } from '../../domain/conditions.ts';
 import type { ContainerStatus, Pod } from '../../gen/kube.ts';
-import { type ClusterFacts, isFormed } from './observed.ts';
+import { present } from '../../lib/present.ts';
+import { type ClusterFacts, isFormed, type MemberView } from './observed.ts';
 
 export const RESTORED = 'Restored';
 export const RESTORING = 'Restoring';
@@ -18,7 +20,8 @@ export const RESTORING = 'Restoring';
 export type RestoreView =
   | { readonly is: 'running'; readonly what: string }
   | { readonly is: 'failed'; readonly reason: string; readonly message: string }
-  | { readonly is: 'done' };
+  /** The object that the agent chose, where the spec leaves it to it. */
+  | { readonly is: 'done'; readonly key?: string; readonly passedOver?: number };
 
 const termination = ({ state, lastState }: ContainerStatus) => state?.terminated ?? lastState?.terminated;
 
@@ -45,11 +48,26 @@ const waitingFor = ({ name, state }: ContainerStatus): string => {
     : `${name}: ${[reason, message].filter(Boolean).join(': ')}`;
 };
 
+function doneBy(statuses: readonly ContainerStatus[]): RestoreView {
+  const result = parseResult(statuses.find(({ name }) => name === 'restore')?.state?.terminated?.message);
+  if (!result?.ok || result.task !== 'restore') return { is: 'done' };
+  const { key, passedOver } = result;
+  return { is: 'done', ...present({ key, passedOver }) };
+}
+
+/** To be latched with the cluster ID: the seed's Pod, which reports it, is replaced later. */
+export function chosenBy(o: ClusterFacts, { pod }: MemberView): Pick<EtcdClusterStatus, 'restore'> {
+  const view = pod.is === 'present' ? pod.restore : undefined;
+  if (view?.is !== 'done' || view.key === undefined || !sourceOf(o)?.latest) return {};
+  const { key, passedOver } = view;
+  return { restore: { ...o.cluster.status?.restore, key, ...present({ passedOver }) } };
+}
+
 export function restoreOf(pod: Pod): RestoreView | undefined {
   if (!pod.spec?.initContainers?.some(({ name }) => name === 'restore')) return undefined;
   const statuses = pod.status?.initContainerStatuses ?? [];
   const current = statuses.find(({ state }) => state?.terminated?.exitCode !== 0);
-  if (!current) return statuses.length === 0 ? { is: 'running', what: 'its Pod' } : { is: 'done' };
+  if (!current) return statuses.length === 0 ? { is: 'running', what: 'its Pod' } : doneBy(statuses);
   return failureOf(current) ?? { is: 'running', what: waitingFor(current) };
 }
 
@@ -60,7 +78,8 @@ function placeOf(o: ClusterFacts): string {
   const source = sourceOf(o);
   if (!source) return '';
   const { s3, gcs, azure, pvc } = source;
-  const key = keyOf(source);
+  const chosen = o.cluster.status?.restore;
+  const key = chosen?.key ?? `${source.latest ? 'the newest snapshot in ' : ''}${keyOf(source)}`;
   if (s3) return `s3://${s3.bucket}/${key}`;
   if (gcs) return `gs://${gcs.bucket}/${key}`;
   return azure ? `container ${azure.container}/${key}` : `volume ${pvc?.claimName ?? ''}/${key}`;
@@ -87,9 +106,12 @@ const PROGRESS = {
 export function restoreConditions(o: ClusterFacts, formed: boolean): readonly ConditionUpdate[] {
   if (!sourceOf(o)) return [];
   const condition = conditionOf(RESTORED);
-  if (formed) return [condition('True', RESTORED, `the cluster was restored from ${placeOf(o)}`)];
+  const { passedOver = 0, snapshot } = o.cluster.status?.restore ?? {};
+  const also = `${snapshot === undefined ? '' : `, which is EtcdSnapshot ${snapshot}`}${passedOver > 0 ? `; ${passedOver} newer snapshots were damaged` : ''}`;
+  if (formed) return [condition('True', RESTORED, `the cluster was restored from ${placeOf(o)}${also}`)];
   const impossible = restoreImpossible(o);
   if (impossible !== undefined) return [condition('False', OPERATOR_IMAGE_NOT_CONFIGURED, impossible)];
+  if (o.restoreBlockedBy) return [condition('False', o.restoreBlockedBy.reason, o.restoreBlockedBy.message)];
   const view = o.members.flatMap(({ pod }) => (pod.is === 'present' && pod.restore ? [pod.restore] : []))[0];
   if (view?.is === 'failed') return [condition('False', view.reason, `${placeOf(o)}: ${view.message}`)];
   const progress = view ? PROGRESS[view.is] : 'will be restored when the first member starts';

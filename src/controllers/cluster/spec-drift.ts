@@ -35,6 +35,7 @@ export function specBlockedBy(o: ClusterFacts): Blocked | undefined {
   const remedy = `use one of ${[repository, ...allowed].join(', ')}, or ask the administrator to allow it`;
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: `${image}: ${remedy}` };
   if (o.notPermitted !== undefined) return { reason: REFERENCE_NOT_PERMITTED, message: o.notPermitted };
+  if (o.restoreBlockedBy) return o.restoreBlockedBy;
   const message = restoreImpossible(o);
   return message === undefined ? undefined : { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message };
 }

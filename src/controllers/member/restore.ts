@@ -37,6 +37,7 @@ const taskOf = (member: EtcdMember, restore: Source, dataDir: string, auth: bool
   version: member.spec.version,
   auth,
   ...present({
+    latest: restore.source.latest && present({ cluster: restore.source.latest.cluster }),
     sha256: restore.source.checksum?.replace(/^sha256:/, ''),
     resetRootPassword: restore.resetRootPassword,
   }),

@@ -72,15 +72,22 @@ const located = (spec: (location: object) => object): readonly Row[] =>
 const sealed = { compression: 'Zstd', encryption: { keySecretRef: ref('key') } };
 const unsealed = { encryption: { keySecretRef: {} } };
 
+const amounts = { requests: { cpu: 1, memory: '1Gi' }, limits: { cpu: 2, memory: '4Gi' } };
+
 export const snapshots: readonly Row[] = [
   ...located((destination) => ({ clusterRef, destination })),
   ['compressed and encrypted', { clusterRef, destination: s3(), ...sealed }],
   ['in a folder for each cluster', { clusterRef, destination: s3(), layout: 'ByCluster' }],
+  ['with more memory', { clusterRef, destination: s3(), resources: amounts }],
+  [
+    'with memory that is no quantity',
+    { clusterRef, destination: s3(), resources: { limits: { memory: 'much' } } },
+    'resources.limits.memory',
+  ],
   ['in a layout that does not exist', { clusterRef, destination: s3(), layout: 'ByDay' }, 'layout'],
   ['encrypted with no key', { clusterRef, destination: s3(), ...unsealed }, 'encryption.keySecretRef.name is empty'],
 ];
 
-const amounts = { requests: { cpu: 1, memory: '1Gi' }, limits: { cpu: 2, memory: '4Gi' } };
 const restore = (fields: object) => ({ bootstrap: { restore: { source: gcs(), ...fields } } });
 export const sources: readonly Row[] = [
   ...located((source) => restore({ source })),
@@ -89,6 +96,34 @@ export const sources: readonly Row[] = [
   ['without raising revisions', restore({ bumpRevision: 0 })],
   ['one with a checksum', restore({ source: { ...gcs(), checksum: `sha256:${'0'.repeat(64)}` } })],
   ['one with half a checksum', restore({ source: { ...gcs(), checksum: 'sha256:abc' } }), 'source.checksum'],
+  ['an EtcdSnapshot', restore({ source: { snapshotRef: ref('monday') } })],
+  ['an EtcdSnapshot without a name', restore({ source: { snapshotRef: {} } }), 'source.snapshotRef.name is empty'],
+  ['an EtcdSnapshot and a bucket', restore({ source: { ...gcs(), snapshotRef: ref('m') } }), 'set exactly one of s3'],
+  [
+    'an EtcdSnapshot and a checksum',
+    restore({ source: { snapshotRef: ref('m'), checksum: `sha256:${'0'.repeat(64)}` } }),
+    'checksum cannot be combined with snapshotRef',
+  ],
+  ['the newest of a schedule', restore({ source: { latest: { scheduleRef: ref('nightly') } } })],
+  [
+    'the newest of a schedule without a name',
+    restore({ source: { latest: { scheduleRef: {} } } }),
+    'latest.scheduleRef.name is empty',
+  ],
+  [
+    'the newest of a schedule and of a cluster',
+    restore({ source: { latest: { scheduleRef: ref('nightly'), cluster: 'db' } } }),
+    'latest.cluster cannot be combined with latest.scheduleRef',
+  ],
+  ['the newest of a bucket', restore({ source: { ...s3({ key: '' }), latest: {} } })],
+  ['the newest of a cluster', restore({ source: { ...pvc({ subPath: 'prod' }), latest: { cluster: 'ns/db' } } })],
+  ['the newest of no cluster', restore({ source: { ...pvc(), latest: { cluster: 'a/b/c' } } }), 'latest.cluster'],
+  ['the newest of nothing', restore({ source: { latest: {} } }), 'set exactly one of s3'],
+  [
+    'the newest and another',
+    restore({ source: { snapshotRef: ref('m'), latest: {} } }),
+    'latest cannot be combined with snapshotRef or checksum',
+  ],
   ['with a new root password', restore({ resetRootPassword: true })],
   ['with more memory', restore({ resources: amounts })],
   [
@@ -128,6 +163,8 @@ export const schedules: readonly Row[] = [
       encryption: { keySecretRef: ref('key') },
       retention: { keepLast: 3, maxAge: '720h', hourly: 24, daily: 7, weekly: 4, monthly: 12, yearly: 2 },
       recoveryPoint: '25h',
+      immediate: true,
+      resources: amounts,
       drill: { every: 7, storageSize: '2Gi', resources: amounts },
     }),
   ],

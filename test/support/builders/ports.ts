@@ -75,7 +75,6 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     certificates: new Store(certificates, []),
     volumes: new Store<PersistentVolumeClaim>(persistentVolumeClaims, [], [CLUSTER_LABEL]),
     nodes: new Store<Node>(nodes, []),
-    snapshots: new Store<EtcdSnapshot>(etcdSnapshots, []),
     schedules: new Store<EtcdSnapshotSchedule>(etcdSnapshotSchedules, [], [byCluster]),
     defrags: new Store<EtcdDefrag>(etcdDefrags, [], [defragsByCluster, POLICY_LABEL]),
     snapshots: new Store<EtcdSnapshot>(etcdSnapshots, [], [SCHEDULE_LABEL]),

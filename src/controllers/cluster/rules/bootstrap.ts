@@ -28,7 +28,7 @@ import {
   wanted,
 } from '../observed.ts';
 import { replacing } from '../replacement.ts';
-import { restoreMessage } from '../restore.ts';
+import { chosenBy, restoreMessage } from '../restore.ts';
 import { serviceSteps } from '../services.ts';
 import { progressDeadline, unapplied } from '../spec-drift.ts';
 import { voterPatch } from '../voters.ts';
@@ -74,6 +74,7 @@ export function bootstrap(o: Observed): Decided {
     ...(!status.observed && { observed: target }), // later edits are adopted by adoptTarget
     ...(status.progressDeadline === undefined && { progressDeadline: progressDeadline(o) }),
     membersNamed: seedNumber(o.cluster),
+    ...(o.restoreSource && { restore: o.restoreSource }), // a member with another source gets no Pod
   };
   const seed = seedMember(o.cluster, seedName(o.cluster), target, token);
   return {
@@ -160,7 +161,7 @@ export function discover(o: Observed): Decided {
   const message = `etcd cluster ${o.etcd.clusterID} is bootstrapped`;
   return {
     message,
-    latch: { clusterID: o.etcd.clusterID },
+    latch: { clusterID: o.etcd.clusterID, ...chosenBy(o, seed) },
     steps: [voterPatch(seed, true)],
     event: { type: 'Normal', reason: 'ClusterDiscovered', note: message },
   };

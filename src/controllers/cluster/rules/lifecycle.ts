@@ -75,8 +75,8 @@ export const labelMembers = (o: Observed): Contributed => {
 /** A cluster whose spec cannot be fully met is not bootstrapped; a running cluster is left as it is. */
 export const blockedBySpec = (o: Observed): Decided => {
   const blocked = isFormed(o) ? undefined : specBlockedBy(o);
-  // No event says that the owner of a Secret has labelled it.
-  const recheck = o.notPermitted !== undefined && { requeueAfterMs: FOREIGN_RECHECK_MS };
+  // No event says that the owner of a Secret has labelled it, or that a snapshot is stored.
+  const recheck = (o.notPermitted ?? o.restoreBlockedBy) !== undefined && { requeueAfterMs: FOREIGN_RECHECK_MS };
   return blocked && { message: blocked.message, ...recheck };
 };
 

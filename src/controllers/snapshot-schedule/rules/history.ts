@@ -10,9 +10,9 @@ import { dueTimeIn, hasFailed, isStored, type Observed, statusBefore } from '../
 const SUCCESSFUL = 3;
 const FAILED = 3;
 
-/** Only recorded EtcdSnapshots are deleted, and never the one in status.lastSuccessful. */
+/** Only recorded EtcdSnapshots are deleted, and never those that a cluster may be restored from by the name of the schedule. */
 export function trimHistory(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
-  const { lastSuccessful, lastFailed } = statusBefore(o);
+  const { lastSuccessful, lastFailed, lastRestored } = statusBefore(o);
   const { successfulSnapshotsHistoryLimit = SUCCESSFUL, failedSnapshotsHistoryLimit = FAILED } = o.object.spec;
   const beyond = (ended: (run: EtcdSnapshot) => boolean, limit: number, recorded: string | undefined) => {
     const known = o.runs.filter(
@@ -23,7 +23,7 @@ export function trimHistory(o: Observed): Decision<EtcdSnapshotScheduleStatus> |
   const old = [
     ...beyond(isStored, successfulSnapshotsHistoryLimit, lastSuccessful?.name),
     ...beyond(hasFailed, failedSnapshotsHistoryLimit, lastFailed?.name),
-  ].filter((run) => !isBeingDeleted(run) && identity(run).name !== lastSuccessful?.name);
+  ].filter((run) => !isBeingDeleted(run) && ![lastSuccessful?.name, lastRestored?.name].includes(identity(run).name));
   if (old.length === 0) return undefined;
   return {
     message: `deleting EtcdSnapshots beyond the history limits: ${old.map((run) => identity(run).name).join(', ')}`,
