@@ -1,4 +1,4 @@
-/** CPU and memory of the container of an agent that restores a database. */
+/** CPU and memory of the container of an agent. */
 import type { Static } from 'typebox';
 import Type from 'typebox';
 import { optionalObject } from './optional.ts';

@@ -16,7 +16,7 @@ import {
   optionalText,
   optionalTime,
 } from './optional.ts';
-import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
+import { SnapshotLocationSchema, snapshotResources, storedAs } from './snapshot-location.ts';
 
 const howMany = (description: string, minimum = 0) => optionalInt32(description, { minimum, maximum: 100_000 });
 const duration = (field: string, description: string) =>
@@ -74,6 +74,9 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
     maxLength: 64,
   }),
   suspend: optionalFlag('While true, no new snapshots start.'),
+  immediate: optionalFlag(
+    'true: the first snapshot is taken as soon as the cluster runs, and not only at the first scheduled time.',
+  ),
   startingDeadlineSeconds: optionalInt64(
     'A snapshot that cannot start within this many seconds after its scheduled time is skipped. Absent: never skipped.',
     { minimum: 0 },
@@ -92,6 +95,7 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
   failedSnapshotsHistoryLimit: howMany('Number of failed EtcdSnapshot objects that are kept. Absent: 3.'),
   destination: SnapshotLocationSchema,
   ...storedAs,
+  resources: snapshotResources(),
   retention,
   recoveryPoint: duration(
     'recoveryPoint',

@@ -6,7 +6,7 @@ import { type Kind, namesOf } from './crd.ts';
 import type { Accepted, CustomObject } from './meta.ts';
 import { etcdSnapshots, MAX_SNAPSHOT_NAME } from './names.ts';
 import { optionalInt64, optionalText, optionalTime } from './optional.ts';
-import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
+import { SnapshotLocationSchema, snapshotResources, storedAs } from './snapshot-location.ts';
 import { atomic, localReference } from './text.ts';
 
 export const clusterReference = () => localReference('clusterRef', 'The EtcdCluster, in the same namespace.');
@@ -28,6 +28,7 @@ export const EtcdSnapshotSpecSchema = Type.Object(
     clusterRef: clusterReference(),
     destination: SnapshotLocationSchema,
     ...storedAs,
+    resources: snapshotResources(),
   },
   cel({
     rule: 'self == oldSelf',

@@ -15,6 +15,7 @@ import { isOver } from '../controllers/snapshot/observed.ts';
 import {
   LAST_BACKUP,
   lastBackups,
+  measureSchedules,
   scheduleReconciler,
   wireSchedule,
 } from '../controllers/snapshot-schedule/controller.ts';
@@ -167,6 +168,7 @@ export function startControllers(
   const ports = portsOf(client, etcd, stores, process);
   parts.controllers = controllersOf(ports).map((start) => start(options));
   countSnapshots(metrics.registry, stores.snapshots);
+  measureSchedules(metrics.registry, stores.schedules);
   countReplacements(metrics.registry, ports);
   metrics.gauges(parts);
   metrics.timestamps({ ...EXPIRY, read: () => ports.credentials.expiries() });

@@ -48,7 +48,16 @@ export function startedUntil(recorded: string | undefined, now: number): number 
 export function dueTimesOf(
   cron: Cron,
   recurring: Recurring,
-  { now, lastStarted, announced }: Record<'now' | 'announced', number> & { readonly lastStarted: number | undefined },
+  {
+    now,
+    lastStarted,
+    announced,
+    immediately = false,
+  }: Record<'now' | 'announced', number> & {
+    readonly lastStarted: number | undefined;
+    /** The first run does not wait for the first scheduled minute. */
+    readonly immediately?: boolean;
+  },
 ): DueTimes {
   const created = Date.parse(recurring.creationTimestamp ?? '') || 0;
   const since = Math.max(created, lastStarted ?? 0);
@@ -66,5 +75,8 @@ export function dueTimesOf(
     slot = lastUntil(cron, slot - 1)
   )
     missed += 1;
-  return { ...(open(newest) && { due: at(newest) }), ...(next && { next }), missed };
+  // Named after the minute of the creation: after a crash, the operator gets AlreadyExists instead of a second one.
+  const first = immediately && lastStarted === undefined && { slot: created - (created % 60_000), at: now };
+  const due = open(newest) ? at(newest) : first;
+  return { ...(due && { due }), ...(next && { next }), missed };
 }

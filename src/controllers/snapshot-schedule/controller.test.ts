@@ -1,5 +1,6 @@
 /** Which changes reconcile a schedule, and what is observed then. */
 
+import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
 import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
@@ -10,7 +11,7 @@ import type { Job, Pod } from '../../gen/kube.ts';
 import { jobs, pods } from '../../kube/resources.ts';
 import { Store } from '../../kube/store.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
-import { lastBackups, scheduleReconciler, wireSchedule } from './controller.ts';
+import { lastBackups, measureSchedules, scheduleReconciler, wireSchedule } from './controller.ts';
 
 const owner = {
   apiVersion: API_VERSION,
@@ -131,4 +132,24 @@ test('the metric of the last backup leaves out that of a previous cluster of the
   expect(backups()).toHaveLength(1);
   putInCache(clusters, aCluster({ status: { clusterID: 'bb' } }));
   expect(backups()).toEqual([]);
+});
+
+test('metrics have how long the last snapshot took, how large it is, and when and how fast a drill restored one', async () => {
+  const { schedules } = aWorld();
+  const registry = new Registry();
+  measureSchedules(registry, schedules);
+  expect(await registry.metrics()).not.toContain('schedule="hourly"');
+  const artifact = { ...ARTIFACT, durationMilliseconds: 2_500 };
+  const lastSuccessful = { name: 'x', time: '2026-03-01T05:01:00Z', artifact };
+  const lastDrill = { name: 'x', time: '2026-03-01T05:02:00Z', succeeded: true, recoverySeconds: 41 };
+  const lastRestored = { name: 'x', time: '2026-03-01T05:02:00Z' };
+  putInCache(schedules, aSchedule({}, { lastSuccessful, lastDrill, lastRestored }));
+  const labels = '{namespace="ns",cluster="db",schedule="hourly"}';
+  const text = await registry.metrics();
+  expect(text).toContain(`etcd_operator_last_snapshot_duration_seconds${labels} 2.5\n`);
+  expect(text).toContain(`etcd_operator_last_snapshot_bytes${labels} 10\n`);
+  expect(text).toContain(
+    `etcd_operator_last_restored_drill_timestamp_seconds${labels} ${Date.parse('2026-03-01T05:02:00Z') / 1000}\n`,
+  );
+  expect(text).toContain(`etcd_operator_drill_recovery_seconds${labels} 41\n`);
 });

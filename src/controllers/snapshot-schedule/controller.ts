@@ -1,5 +1,6 @@
 /** The snapshot schedule controller: its watches and its reconciler. */
 
+import { Gauge, type Registry } from 'prom-client';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import {
   backedUpAt,
@@ -60,13 +61,61 @@ const standing = (cluster: EtcdCluster | undefined) =>
     deleting: cluster.metadata.deletionTimestamp,
     paused: isPaused(cluster),
     size: cluster.spec.storage?.size,
+    id: cluster.status?.clusterID,
   };
+
+const labelNames = ['namespace', 'cluster', 'schedule'] as const;
 
 export const LAST_BACKUP = {
   name: 'etcd_operator_last_backup_timestamp_seconds',
   help: 'When the data of the last snapshot that a schedule stored, and that no restore drill found useless, was read, in seconds since 1970.',
-  labelNames: ['namespace', 'cluster', 'schedule'],
+  labelNames,
 } as const;
+
+type Read = (status: EtcdSnapshotScheduleStatus) => number | undefined;
+/** In the unit of their names; a schedule without the figure has no sample. */
+const FIGURES: readonly (readonly [name: string, help: string, read: Read])[] = [
+  [
+    'last_snapshot_duration_seconds',
+    'How long the last stored snapshot of a schedule took to stream and store.',
+    ({ lastSuccessful }) => inSeconds(lastSuccessful?.artifact.durationMilliseconds),
+  ],
+  [
+    'last_snapshot_bytes',
+    'Size of the last stored snapshot of a schedule, after compression.',
+    ({ lastSuccessful }) => lastSuccessful?.artifact.sizeBytes,
+  ],
+  [
+    'last_restored_drill_timestamp_seconds',
+    'When a restore drill of a schedule last restored a snapshot, in seconds since 1970.',
+    ({ lastRestored }) => inSeconds(Date.parse(lastRestored?.time ?? '')),
+  ],
+  [
+    'drill_recovery_seconds',
+    'How long the last restore drill that succeeded took, from the first byte of the download until the restored member had accepted a write.',
+    ({ lastDrill }) => lastDrill?.recoverySeconds,
+  ],
+];
+const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);
+
+export function measureSchedules(registry: Registry, schedules: Store<EtcdSnapshotSchedule>): void {
+  for (const [name, help, read] of FIGURES)
+    new Gauge({
+      name: `etcd_operator_${name}`,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset(); // otherwise deleted schedules would be reported for ever
+        for (const { metadata, spec, status } of schedules.all()) {
+          const { namespace = '', name: schedule = '' } = metadata;
+          const figure = read(status ?? {});
+          if (figure !== undefined && !Number.isNaN(figure))
+            this.set({ namespace, cluster: spec.clusterRef.name ?? '', schedule }, figure);
+        }
+      },
+    });
+}
 
 export function* lastBackups(schedules: Store<EtcdSnapshotSchedule>, clusters: Store<EtcdCluster>) {
   for (const schedule of schedules.all()) {

@@ -23,6 +23,21 @@ describe('a snapshot is started', () => {
     ['at its minute', at('01:00:00'), ['startSnapshot', '+hourly-202603010100']],
     ['for the newest of several that were missed', at('05:30:00'), ['startSnapshot', '+hourly-202603010500']],
     ['not a second time when it is recorded', at('05:30:00', {}, startedAt('05:00:00')), ['waitForNext']],
+    [
+      'at once, for a schedule that asks for it: named after the minute of its creation',
+      at('00:20:00', { immediate: true }, undefined, { cluster: aCluster({ status: FORMED }) }),
+      ['startSnapshot', '+hourly-202603010000'],
+    ],
+    [
+      'at once only when the cluster runs',
+      at('00:20:00', { immediate: true }, undefined, { cluster: aCluster() }),
+      ['waitForNext'],
+    ],
+    [
+      'at once only the first time',
+      at('00:20:00', { immediate: true }, startedAt('00:00:00'), { cluster: aCluster({ status: FORMED }) }),
+      ['waitForNext'],
+    ],
     ['not while suspended', at('05:30:00', { suspend: true }), ['waitForNext']],
     ['not for an invalid schedule', at('05:30:00', { schedule: '0 0 30 2 *' }), ['waitForNext']],
     ['not for an invalid time zone', at('05:30:00', { timeZone: 'Mars/Base' }), ['waitForNext']],

@@ -53,7 +53,8 @@ export function schedulingOf(o: Observed): Scheduling {
   if (!table.ok) return off('InvalidSchedule', `spec.schedule is invalid, no snapshot is started: ${table.message}`);
   const reason = offReason(o);
   if (reason) return reason;
-  const times = { now: o.now, lastStarted: lastStarted(o), announced: announced(o) };
+  const immediately = o.object.spec.immediate === true && o.cluster?.status?.clusterID !== undefined;
+  const times = { now: o.now, lastStarted: lastStarted(o), announced: announced(o), immediately };
   const dueTimes = dueTimesOf(table.cron, recurring(o), times);
   const { due } = dueTimes;
   if (!due) return { is: 'idle', dueTimes };

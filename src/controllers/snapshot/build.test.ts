@@ -51,6 +51,19 @@ test('the agent knows the other members, and may keep on the disk of the node wh
   expect(containerOf(made)?.volumeMounts).toContainEqual({ name: 'spool', mountPath: '/spool' });
 });
 
+test('the memory of the agent follows the parts of its upload, and the amounts of the spec replace it', () => {
+  const memoryFor = (databaseBytes: number, spec: Partial<EtcdSnapshotSpec> = {}) => {
+    const cluster = aCluster({ status: FORMED });
+    const member = aVoter(2, { databaseBytes });
+    return containerOf(snapshotJob({ object: aSnapshot({ spec }), cluster, sources: {}, image, member }))?.resources;
+  };
+  const requests = { cpu: '50m', memory: '64Mi' };
+  expect(memoryFor(8 * 2 ** 30)).toEqual({ requests, limits: { memory: '256Mi' } });
+  expect(memoryFor(150 * 2 ** 30)).toEqual({ requests, limits: { memory: '284Mi' } });
+  const resources = { requests: { cpu: '1' }, limits: { memory: '1Gi' } };
+  expect(memoryFor(0, { resources })).toEqual({ requests: { ...requests, cpu: '1' }, limits: { memory: '1Gi' } });
+});
+
 describe('the whole Job', () => {
   test('of a plain cluster, to S3', () => {
     expect(whole(job())).toMatchSnapshot();

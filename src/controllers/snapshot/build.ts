@@ -5,11 +5,14 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { agentLabels, etcdSnapshotSchedules, etcdSnapshots, snapshotJobName } from '../../api/names.ts';
 import {
+  AGENT_RESOURCES,
   agentContainer,
   agentJob,
   agentPodSpec,
   locationFiles,
   type Mounted,
+  memoryLimit,
+  resourcesOf,
   secretFiles,
   together,
 } from '../../domain/agent-pod.ts';
@@ -20,7 +23,7 @@ import {
   SNAPSHOT_DEADLINE_SECONDS,
   SNAPSHOT_JOB_KEPT_SECONDS,
 } from '../../domain/timing.ts';
-import type { Job } from '../../gen/kube.ts';
+import type { Job, ResourceRequirements } from '../../gen/kube.ts';
 import type { MemberView } from './observed.ts';
 
 /** The name of the container. */
@@ -44,6 +47,14 @@ const databaseBytes = ({ report }: MemberView): number => (report.is === 'answer
 /** The stored form of a database is hardly larger than the database, which grows while it is streamed. */
 const spoolBytes = (member: MemberView): number => Math.ceil(1.1 * databaseBytes(member)) + SPOOL_MARGIN_BYTES;
 const SPOOL_MARGIN_BYTES = 64 * 2 ** 20;
+
+/** Three parts of an upload are in memory: two that are sent, and the one that is filled. An upload has at most 9,000. */
+function resourcesFor({ resources }: EtcdSnapshot['spec'], member: MemberView): ResourceRequirements {
+  const parts = Math.ceil((3 * databaseBytes(member)) / 9_000);
+  const limits = { memory: memoryLimit(AGENT_RESOURCES.limits?.['memory'], BESIDE_PARTS_BYTES + parts) };
+  return resourcesOf(resources, { ...AGENT_RESOURCES, limits });
+}
+const BESIDE_PARTS_BYTES = 232 * 2 ** 20;
 
 const sourceOf = ({ name, endpoint, host }: MemberView, sources: Sources): SnapshotTask['from'] => ({
   member: name,
@@ -98,7 +109,15 @@ export function snapshotJob(taking: Taking): Job {
   const spec = agentPodSpec({
     cluster: cluster.spec,
     location: destination,
-    containers: [agentContainer({ name: AGENT, image, task: taskOf(taking), mounts: files.mounts })],
+    containers: [
+      agentContainer({
+        name: AGENT,
+        image,
+        task: taskOf(taking),
+        mounts: files.mounts,
+        resources: resourcesFor(object.spec, taking.member),
+      }),
+    ],
     volumes: files.volumes,
   });
   const ownerReferences = ownedBy(etcdSnapshots, object);
