@@ -65,6 +65,7 @@ export function targetOf(spec: EtcdClusterSpec, status?: EtcdClusterStatus): Tar
   const { replicas, storage, progressDeadlineSeconds: _, tls: _tls, auth: _auth, bootstrap: _b, ...rest } = spec;
   const {
     podDisruptionBudget: _budget,
+    networkPolicy: _network,
     volumeQuarantine: _q,
     deletionPolicy: _policy,
     suspend: _s,

@@ -7,6 +7,7 @@ import { clusterRules, specRules } from './etcd-cluster-rules.ts';
 import { EtcdClusterStatusSchema } from './etcd-cluster-status.ts';
 import type { Accepted, CustomObject } from './meta.ts';
 import { etcdClusters } from './names.ts';
+import { networkPolicy } from './network-policy.ts';
 import { optionalFlag, optionalInt32, optionalObject } from './optional.ts';
 import { DeletionPolicySchema, StorageSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
@@ -45,6 +46,7 @@ export const EtcdClusterSpecSchema = Type.Object(
         enabled: optionalFlag('Absent: true. false: the PDB is deleted, and node drains may cost the quorum.'),
       },
     ),
+    networkPolicy,
     volumeQuarantine: optionalObject(
       'The PVC of a member that the operator replaced because its etcd could not start, had other data than the quorum, or was on a node that was NotReady for too long, is kept for 24 hours, whatever the deletionPolicy.',
       {

@@ -132,6 +132,8 @@ export const memberSelector = (cluster: string, member: string): string =>
 export const headlessServiceName = (cluster: string): string => cluster;
 export const clientServiceName = (cluster: string): string => `${cluster}-client`;
 export const pdbName = (cluster: string): string => cluster;
+export const memberPolicyName = (cluster: string): string => cluster;
+export const agentPolicyName = (cluster: string): string => `${cluster}-agents`;
 export const volumeClaimName = (member: string): string => `data-${member}`;
 /** The Secrets that members mount: only the operator writes them, and so decides when a change reaches the members. */
 export const serverMountName = (cluster: string): string => `${cluster}-server-mounted`;

@@ -21,11 +21,13 @@ import {
 } from '../controllers/snapshot-schedule/controller.ts';
 import { volumeReconciler, wireVolume } from '../controllers/volume/controller.ts';
 import { isFinished } from '../domain/defragmentation.ts';
+import { isDefault, withPodSettings } from '../domain/pod-settings.ts';
 import type { Etcd } from '../etcd/client.ts';
-import type { Client } from '../kube/client.ts';
+import { type Client, creating } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore, Store } from '../kube/store.ts';
+import { present } from '../lib/present.ts';
 import { sleep } from '../runtime/clock.ts';
 import { Controller, type ControllerOptions, type Reconciler } from '../runtime/controller.ts';
 import { ClockJumps, ObservedStates } from '../runtime/elapsed.ts';
@@ -38,6 +40,12 @@ const imagesOf = ({ etcdImageRepository: repository, etcdImageAllowed: allowed, 
   repository,
   allowed,
   ...(operator !== '' && { operator }),
+});
+
+const networkOf = ({ namespace, tenancy }: Flags) => ({
+  ...present({ operatorNamespace: namespace }),
+  storeNetworks: tenancy.allowedStoreNetworks,
+  allowAmbientCredentials: tenancy.allowAmbientCredentials,
 });
 
 interface Wiring<Object> {
@@ -120,6 +128,7 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
     observedMs: (key: string, state: string | undefined) => states.forMs(key, state),
     clockAheadMs,
     operatorImage: flags.operatorImage,
+    network: networkOf(flags),
     ...stores,
   };
 }
@@ -147,14 +156,16 @@ const resourcesOf = (stores: readonly AnyStore[]): ReadonlyMap<string, Resource>
 
 /** Starts all controllers; what it returns stops them and waits for the reconciles that run. */
 export function startControllers(
-  client: Client,
+  port: Client,
   etcd: Etcd,
   stores: Stores,
   process: Process,
   signal: AbortSignal,
 ): () => Promise<void> {
   const { clock, log, metrics, parts } = process;
-  const { observeOnly } = process.flags;
+  const { observeOnly, podUser: user, tenancy } = process.flags;
+  const settings = { user, storeEndpoints: tenancy.allowedStoreEndpoints };
+  const client = isDefault(settings) ? port : creating(port, (object) => withPodSettings(object, settings));
   // A member that did not respond may have another Pod now: the reconcile that this event leads to asks it again.
   stores.pods.onChange((before, after) => {
     const { namespace = '', labels } = (after ?? before)?.metadata ?? {};

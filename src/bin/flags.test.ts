@@ -27,10 +27,13 @@ test('without flags the defaults are those of earlier operators', () => {
     tenancy: {
       allowAmbientCredentials: false,
       allowedStoreEndpoints: [],
+      allowedStoreNetworks: [],
       allowedClusterIssuers: [],
       requireReferenceLabel: false,
       deniedMetadata: [],
     },
+    clusterScoped: true,
+    podUser: 65532,
     watchNamespaces: [],
     kubeconfig: undefined,
     namespace: undefined,
@@ -81,6 +84,8 @@ test.each([
   [['--observe-only=maybe'], '--observe-only must be true or false'],
   [['--replacements-per-hour=few'], '--replacements-per-hour must be a number'],
   [['--kubeconfig'], 'argument missing'],
+  [['--pod-user=0'], '--pod-user must be a number above 0 or none'],
+  [['--cluster-scoped=maybe'], '--cluster-scoped must be true or false'],
   [['--operator-image=controller:latest'], 'placeholder'],
 ])('%j is refused with a message and exit code 2', (args, message) => {
   const usage = refused(args);

@@ -1,5 +1,6 @@
 /** The command line of the operator: flags and environment variables of earlier versions keep working. */
 import { Command, CommanderError } from 'commander';
+import { USER } from '../api/security.ts';
 import { OPEN, type Tenancy } from '../domain/tenancy.ts';
 import { isObject } from '../lib/merge-patch.ts';
 
@@ -35,6 +36,13 @@ const perHour = (value: string): number => {
   if (/^\d{1,6}$/.test(value)) return Number(value);
   throw new Usage(`--replacements-per-hour must be a number, not ${JSON.stringify(value)}`, 2);
 };
+/** No Pod of the operator may run as root: 0 is refused. */
+const podUser = (value: string): number | 'none' => {
+  if (value === 'none') return value;
+  if (/^[1-9]\d{0,8}$/.test(value)) return Number(value);
+  throw new Usage(`--pod-user must be a number above 0 or none, not ${JSON.stringify(value)}`, 2);
+};
+const clusterScoped = boolFor('--cluster-scoped');
 const nodeSeconds = secondsFor('--node-lost-after');
 const graceSeconds = secondsFor('--rotation-grace');
 /** A kubelet syncs the Secrets of a Pod once a minute, and its cache may be another minute old. */
@@ -43,7 +51,7 @@ const GRACE_SECONDS = '120';
 /** Go programs accept one dash as well as two. */
 const twoDashes = (arg: string): string => (/^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg);
 
-const BOOLEANS = ['--leader-elect', '--observe-only'];
+const BOOLEANS = ['--leader-elect', '--observe-only', '--cluster-scoped'];
 /** `--leader-elect` alone is true; a value needs the equals sign, so that it never swallows the next flag. */
 const bareBoolean = (arg: string): string => (BOOLEANS.includes(arg) ? `${arg}=true` : arg);
 
@@ -103,6 +111,8 @@ function command(output: string[]): Command {
       perHour,
     )
     .option('--tenancy <json>', 'what tenants may refer to, as the tenancy values of the chart in JSON; env TENANCY')
+    .option('--cluster-scoped <bool>', 'false: do not read nodes and PersistentVolumes; env CLUSTER_SCOPED')
+    .option('--pod-user <uid>', 'user of members and agents; none: an admission plugin sets it; env POD_USER')
     .option('--watch-namespace <list>', 'namespaces to watch, comma-separated; empty: all; env WATCH_NAMESPACE')
     .option('--kubeconfig <file>', 'kubeconfig file for running outside of a Pod')
     .option('--namespace <name>', 'namespace of the Lease; env POD_NAMESPACE, else that of the Pod')
@@ -161,6 +171,8 @@ export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
       program.opts<{ replacementsPerHour?: number }>().replacementsPerHour ??
       perHour(env['REPLACEMENTS_PER_HOUR'] || '10'),
     tenancy: tenancyIn(options['tenancy'] ?? env['TENANCY'] ?? ''),
+    clusterScoped: clusterScoped(options['clusterScoped'] ?? (env['CLUSTER_SCOPED'] || 'true')),
+    podUser: podUser(options['podUser'] ?? (env['POD_USER'] || String(USER))),
     watchNamespaces: list(options['watchNamespace'] ?? env['WATCH_NAMESPACE'] ?? ''),
     kubeconfig: options['kubeconfig'] || undefined,
     namespace: options['namespace'] || env['POD_NAMESPACE'] || undefined,

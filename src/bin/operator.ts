@@ -18,7 +18,7 @@ import { systemClock as clock, sleep } from '../runtime/clock.ts';
 import { alive, ready } from '../runtime/health.ts';
 import { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
-import { missingCRDs, serve, whenSynced } from '../runtime/manager.ts';
+import { missingKinds, serve, whenSynced } from '../runtime/manager.ts';
 import { createMetrics, LATENCY, type Metrics } from '../runtime/metrics.ts';
 import { startControllers } from './controllers.ts';
 import { reportCrashes } from './crash.ts';
@@ -110,9 +110,9 @@ async function servePages({ flags, metrics, heartbeat, parts }: Process): Promis
         oldestReconcileMs: Math.max(0, ...parts.controllers.map((c) => c.oldestReconcileMs)),
       }),
     '/readyz': () => {
-      const { needed: missing, unused } = missingCRDs(parts);
+      const { needed: missing, notes } = missingKinds(parts);
       const { sinceResponseMs } = heartbeat;
-      return ready({ unsynced: unsynced(), missing, unused, sinceResponseMs, observeOnly: flags.observeOnly });
+      return ready({ unsynced: unsynced(), missing, notes, sinceResponseMs, observeOnly: flags.observeOnly });
     },
   };
   const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });

@@ -32,6 +32,7 @@ test('the operator has exactly these permissions', () => {
       "etcd-operator.cozystack.io/etcdsnapshotschedules/finalizers: update",
       "etcd-operator.cozystack.io/etcdsnapshotschedules/status: patch",
       "events.k8s.io/events: create patch",
+      "networking.k8s.io/networkpolicies: create delete get list patch watch",
       "policy/poddisruptionbudgets: create delete get list patch watch",
     ]
   `);

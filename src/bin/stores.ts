@@ -16,17 +16,31 @@ import { scheduleResource } from '../controllers/snapshot-schedule/controller.ts
 import { asksCertManager } from '../domain/cert-manager.ts';
 import type { Client } from '../kube/client.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { jobs, nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
-import { type AnyStore, Store } from '../kube/store.ts';
+import {
+  jobs,
+  networkPolicies,
+  nodes,
+  persistentVolumeClaims,
+  podDisruptionBudgets,
+  pods,
+  services,
+} from '../kube/resources.ts';
+import { ALL_NAMESPACES, type AnyStore, Store } from '../kube/store.ts';
 import type { KeySource } from '../pki/issue.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { unusedCRD } from '../runtime/health.ts';
 import type { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
 import type { Logger } from '../runtime/log.ts';
-import { crdOf, startCache } from '../runtime/manager.ts';
+import { crdOf, type OptionalCache, startCache } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Flags } from './flags.ts';
+
+const WITHOUT_NODES =
+  'the operator may not read nodes: members of lost nodes are not replaced, and leaders do not hand over before their node is drained. To have both, let the chart create its ClusterRole (manager.clusterRole=true)';
+
+const WITHOUT_POLICIES =
+  'the operator may not read NetworkPolicies: networkPolicy of an EtcdCluster has no effect. Update its roles to those of the chart';
 
 export interface Process {
   readonly flags: Flags;
@@ -48,8 +62,8 @@ export interface Process {
 
 export interface Parts {
   stores: readonly AnyStore[];
-  /** Those of `stores` whose CRD need not be installed. */
-  optional: readonly AnyStore[];
+  /** Those of `stores` that the operator works without. */
+  optional: readonly OptionalCache[];
   controllers: readonly Running[];
   readonly deadWatches: string[];
 }
@@ -74,8 +88,19 @@ export function startStores(client: Client, process: Process) {
   // CRDs may be managed apart from the operator: a kind that is not used must not keep it from all clusters. Once its CRD is
   // installed, the watch fills the cache, and its controller continues.
   const optional = <T extends KubeObject>(store: Store<T>): Store<T> => {
-    startCache(store, { ...options, whenMissing: unusedCRD(crdOf(store.resource)) });
-    parts.optional = [...parts.optional, store];
+    const whenMissing = unusedCRD(crdOf(store.resource));
+    startCache(store, { ...options, whenMissing });
+    parts.optional = [...parts.optional, { store, whenMissing }];
+    return store;
+  };
+  /** Nothing waits for a kind that the operator may not read, and it does not ask when it knows so. */
+  const ifGranted = <T extends KubeObject>(store: Store<T>, whenMissing: string, isGranted = true): Store<T> => {
+    parts.optional = [...parts.optional, { store, whenMissing }];
+    if (isGranted) startCache(store, { ...options, whenMissing, mayBeForbidden: true });
+    else {
+      store.apply(ALL_NAMESPACES, { type: 'missing' });
+      log.warn({ kind: store.resource.kind }, whenMissing);
+    }
     return store;
   };
   const stores = {
@@ -90,7 +115,9 @@ export function startStores(client: Client, process: Process) {
     jobs: cached(new Store(jobs, namespaces, [SCHEDULE_LABEL], MANAGED_SELECTOR)),
     volumes: cached(new Store(persistentVolumeClaims, namespaces, [CLUSTER_LABEL], MANAGED_SELECTOR)),
     pdbs: cached(new Store(podDisruptionBudgets, namespaces, [], MANAGED_SELECTOR)),
-    nodes: cached(new Store(nodes, [])),
+    // Roles that were written for an earlier version do not have it.
+    networkPolicies: ifGranted(new Store(networkPolicies, namespaces, [], MANAGED_SELECTOR), WITHOUT_POLICIES),
+    nodes: ifGranted(new Store(nodes, []), WITHOUT_NODES, flags.clusterScoped),
   };
   parts.stores = Object.values(stores);
   const whenMissing =

@@ -6,6 +6,8 @@ import { present } from '../lib/present.ts';
 
 /** The variable with the task as JSON. */
 export const TASK_VARIABLE = 'AGENT_TASK';
+/** The variable with the hosts that the administrator allows, as JSON; absent: all. */
+export const STORE_ENDPOINTS_VARIABLE = 'AGENT_STORE_ENDPOINTS';
 /**
  * `new` until the member has bootstrapped its cluster, as in etcd's --initial-cluster-state, which reads it too. The kubelet
  * resolves it at every container start: init containers run again after a node restart.

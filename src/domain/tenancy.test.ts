@@ -56,8 +56,19 @@ describe('S4: a store', () => {
     ],
     ['of Google, which is not on the list', { gcs: { bucket: 'b', credentialsSecretRef } }, listed, 'googleapis'],
     [
-      'of Azure, which is on the list',
+      'of Azure whose host is in the Secret: the agent compares it',
       { azure: { container: 'c', credentialsSecretRef } },
+      listed,
+    ],
+    [
+      'of Azure, which is not on the list',
+      { azure: { container: 'c', account: 'a', credentialsSecretRef } },
+      listed,
+      'a.blob',
+    ],
+    [
+      'of Azure, which is on the list',
+      { azure: { container: 'c', account: 'a', credentialsSecretRef } },
       { allowedStoreEndpoints: ['*.blob.core.windows.net'] },
     ],
   ])('%s', (_name, location, tenancy, refused) => {

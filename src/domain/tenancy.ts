@@ -9,6 +9,8 @@ export interface Tenancy {
   readonly allowAmbientCredentials: boolean;
   /** Hosts of stores, `*.` at the start for all below; empty: all. */
   readonly allowedStoreEndpoints: readonly string[];
+  /** CIDRs that agents and restoring members may connect to, by NetworkPolicies; empty: all. */
+  readonly allowedStoreNetworks: readonly string[];
   /** ClusterIssuers of cert-manager; empty: all. */
   readonly allowedClusterIssuers: readonly string[];
   /** Secrets and PVCs that a spec names must carry the label that lets the operator use them. */
@@ -21,6 +23,7 @@ export interface Tenancy {
 export const OPEN: Tenancy = {
   allowAmbientCredentials: false,
   allowedStoreEndpoints: [],
+  allowedStoreNetworks: [],
   allowedClusterIssuers: [],
   requireReferenceLabel: false,
   deniedMetadata: [],
@@ -29,16 +32,17 @@ export const OPEN: Tenancy = {
 export const REFERENCE_NOT_PERMITTED = 'ReferenceNotPermitted';
 const ASK = 'or ask the administrator of the operator to allow it';
 
-/** `undefined` for a PVC, and for an endpoint that is no URL: the agent reports that. */
+/** `undefined` for a PVC, and where the agent reports it: an endpoint that is no URL, or that is in the Secret with the credentials. */
 function hostOf({ s3, gcs, azure }: SnapshotLocation): URL | undefined {
-  const account = azure && `https://${azure.account ?? 'account'}.blob.core.windows.net`;
+  const account = azure?.account && `https://${azure.account}.blob.core.windows.net`;
   const endpoint =
     s3?.endpoint ?? (gcs ? (gcs.endpoint ?? 'https://storage.googleapis.com') : (azure?.endpoint ?? account));
   if (endpoint === undefined) return undefined;
   return URL.parse(endpoint.includes('://') ? endpoint : `https://${endpoint}`) ?? undefined;
 }
 
-const isListed = (list: readonly string[], { host, hostname }: URL): boolean =>
+/** Whether a host is in a list of hosts; `*.` at the start of an entry stands for all below. */
+export const isListed = (list: readonly string[], { host, hostname }: URL): boolean =>
   list.some((entry) => (entry.startsWith('*.') ? hostname.endsWith(entry.slice(1)) : [host, hostname].includes(entry)));
 
 /** Why a store may not be used. */

@@ -473,6 +473,11 @@ export interface HostPathVolumeSource {
   readonly type?: string;
 }
 
+export interface IPBlock {
+  readonly cidr: string;
+  readonly except?: readonly string[];
+}
+
 export interface ISCSIPersistentVolumeSource {
   readonly chapAuthDiscovery?: boolean;
   readonly chapAuthSession?: boolean;
@@ -664,6 +669,42 @@ export interface NFSVolumeSource {
   readonly path: string;
   readonly readOnly?: boolean;
   readonly server: string;
+}
+
+export interface NetworkPolicy {
+  readonly apiVersion: 'networking.k8s.io/v1';
+  readonly kind: 'NetworkPolicy';
+  readonly metadata: ObjectMeta;
+  readonly spec?: NetworkPolicySpec;
+}
+
+export interface NetworkPolicyEgressRule {
+  readonly ports?: readonly NetworkPolicyPort[];
+  readonly to?: readonly NetworkPolicyPeer[];
+}
+
+export interface NetworkPolicyIngressRule {
+  readonly from?: readonly NetworkPolicyPeer[];
+  readonly ports?: readonly NetworkPolicyPort[];
+}
+
+export interface NetworkPolicyPeer {
+  readonly ipBlock?: IPBlock;
+  readonly namespaceSelector?: LabelSelector;
+  readonly podSelector?: LabelSelector;
+}
+
+export interface NetworkPolicyPort {
+  readonly endPort?: number;
+  readonly port?: IntOrString;
+  readonly protocol?: string;
+}
+
+export interface NetworkPolicySpec {
+  readonly egress?: readonly NetworkPolicyEgressRule[];
+  readonly ingress?: readonly NetworkPolicyIngressRule[];
+  readonly podSelector?: LabelSelector;
+  readonly policyTypes?: readonly string[];
 }
 
 export interface Node {

@@ -70,6 +70,18 @@ export interface Client {
   watch<T extends KubeObject>(resource: Resource<T>, call: WatchCall): AsyncIterable<WireEvent<T>>;
 }
 
+/** The same client, which creates each object as `shape` returns it. */
+export const creating = (client: Client, shape: <T extends KubeObject>(object: T) => T): Client => ({
+  get: (...call) => client.get(...call),
+  pages: (...call) => client.pages(...call),
+  create: (resource, object, signal) => client.create(resource, shape(object), signal),
+  dryRunCreate: (resource, object, signal) => client.dryRunCreate(resource, shape(object), signal),
+  apply: (...call) => client.apply(...call),
+  patch: (...call) => client.patch(...call),
+  delete: (...call) => client.delete(...call),
+  watch: (...call) => client.watch(...call),
+});
+
 /** All pages of a list. Only for lists that are known to be short. */
 export async function listAll<T extends KubeObject>(
   client: Pick<Client, 'pages'>,

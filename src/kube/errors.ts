@@ -48,6 +48,8 @@ export const isNotFound = (error: unknown): boolean => error instanceof ApiError
 export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.code === 409;
 export const isGone = (error: unknown): boolean => error instanceof ApiError && error.code === 410;
 export const isUnauthorized = (error: unknown): boolean => error instanceof ApiError && error.code === 401;
+/** The operator's roles do not grant the request. */
+export const isForbidden = (error: unknown): boolean => error instanceof ApiError && error.code === 403;
 /**
  * Refused because of its content: a policy, a quota, a limit. A retry succeeds only after a user has changed something.
  */

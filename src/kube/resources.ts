@@ -3,6 +3,7 @@ import type {
   Event,
   Job,
   Lease,
+  NetworkPolicy,
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
@@ -30,6 +31,10 @@ export const persistentVolumes = resource<PersistentVolume>('', 'PersistentVolum
 /** Cluster-scoped. */
 export const nodes = resource<Node>('', 'Node');
 export const podDisruptionBudgets = resource<PodDisruptionBudget>('policy', 'PodDisruptionBudget');
+export const networkPolicies: Resource<NetworkPolicy> = {
+  ...resource<NetworkPolicy>('networking.k8s.io', 'NetworkPolicy'),
+  plural: 'networkpolicies',
+};
 export const jobs = resource<Job>('batch', 'Job');
 export const leases = resource<Lease>('coordination.k8s.io', 'Lease');
 export const events = resource<Event>('events.k8s.io', 'Event');

@@ -19,7 +19,7 @@ interface Shard<T> {
   staged: Map<string, T> | undefined;
   version: string;
   synced: boolean;
-  /** The API server does not know the kind: its CRD is not installed. */
+  /** The API server does not know the kind: its CRD is not installed; or the operator may not read it. */
   missing: boolean;
 }
 

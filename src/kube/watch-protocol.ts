@@ -14,7 +14,7 @@ export type WireEvent<T> =
  */
 export type StoreEvent<T> =
   | { readonly type: 'restart' }
-  /** The API server does not know the kind (yet). */
+  /** The API server does not know the kind (yet), or the operator may not read it. */
   | { readonly type: 'missing' }
   | { readonly type: 'synced'; readonly resourceVersion: string }
   | { readonly type: 'progress'; readonly resourceVersion: string }

@@ -10,7 +10,7 @@
  */
 import { backoffMs } from '../lib/backoff.ts';
 import type { Client } from './client.ts';
-import { ApiError, isGone, isNotFound, isRefusedRequest } from './errors.ts';
+import { ApiError, isForbidden, isGone, isNotFound, isRefusedRequest } from './errors.ts';
 import type { KubeObject, Resource } from './object.ts';
 import {
   type Interruption,
@@ -37,6 +37,8 @@ export interface WatchOptions<T extends KubeObject> {
   readonly random: () => number;
   readonly timeoutSeconds?: number;
   readonly silenceMs?: number;
+  /** Without permission for the kind, its cache counts as missing: nothing waits for a list that never comes. */
+  readonly mayBeForbidden?: boolean;
 }
 
 /** The API server ends a healthy watch after this long. */
@@ -49,6 +51,8 @@ const SILENCE_MS = 150_000;
 const RETRY = { firstMs: 400, maxMs: 30_000 };
 /** A user is installing the CRD and waits for the operator. A request costs next to nothing. */
 const RETRY_MISSING = { firstMs: 400, maxMs: 5_000 };
+/** Roles change rarely, and the API server logs each refusal. */
+const RETRY_FORBIDDEN = { firstMs: 400, maxMs: 60_000 };
 /**
  * About five minutes. An API server that is still behind then has lost its history for good, as after a restore from a
  * backup.
@@ -85,14 +89,14 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>): Pro
       const reached = error instanceof Interrupted ? error.state : before;
       if (reached !== before) failures = 0;
       const cause: unknown = error instanceof Interrupted ? error.cause : error;
-      const how = interruption(cause);
+      const how = interruption(cause, options.mayBeForbidden === true);
       state = onInterruption(reached, how);
       if (how === 'missing') options.emit({ type: 'missing' });
       else options.onError(cause);
       behind = cause instanceof ServerWentBack ? behind + 1 : reached.phase === 'following' ? 0 : behind;
       if (behind >= MAX_BEHIND) throw cause;
       const asked = cause instanceof ApiError ? (cause.retryAfterMs ?? 0) : 0;
-      const retry = how === 'missing' ? RETRY_MISSING : RETRY;
+      const retry = isForbidden(cause) ? RETRY_FORBIDDEN : how === 'missing' ? RETRY_MISSING : RETRY;
       await options.sleep(Math.max(asked, backoffMs(failures++, options.random(), retry)), options.signal);
     }
   }
@@ -107,9 +111,9 @@ class Interrupted extends Error {
   }
 }
 
-function interruption(error: unknown): Interruption {
+function interruption(error: unknown, mayBeForbidden: boolean): Interruption {
   if (isGone(error)) return 'gone';
-  if (isNotFound(error)) return 'missing';
+  if (isNotFound(error) || (mayBeForbidden && isForbidden(error))) return 'missing';
   return isRefusedRequest(error) ? 'refused' : 'failed';
 }
 

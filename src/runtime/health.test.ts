@@ -44,7 +44,7 @@ test.each([
   ],
   [
     'the CRD of an optional kind is not installed',
-    { unsynced: [], missing: [], unused: ['x.example'], sinceResponseMs: 0 },
+    { unsynced: [], missing: [], notes: [unusedCRD('x.example')], sinceResponseMs: 0 },
     200,
     `ok\n${unusedCRD('x.example')}`,
   ],

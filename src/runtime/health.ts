@@ -17,8 +17,8 @@ export interface Readiness {
   readonly unsynced: readonly string[];
   /** Names of CRDs that are not installed. */
   readonly missing: readonly string[];
-  /** The same, of kinds without which the operator works. */
-  readonly unused?: readonly string[];
+  /** What the operator does without kinds that it cannot read. */
+  readonly notes?: readonly string[];
   /** How long ago the API server last responded. */
   readonly sinceResponseMs: number;
   /** The process runs with `--observe-only`. */
@@ -53,7 +53,7 @@ export const unusedCRD = (name: string): string =>
 export const ready = ({
   unsynced,
   missing,
-  unused = [],
+  notes = [],
   sinceResponseMs,
   observeOnly = false,
 }: Readiness): ProbeResult =>
@@ -65,5 +65,5 @@ export const ready = ({
         ? [`the API server has been unreachable for ${seconds(sinceResponseMs)}`]
         : []),
     ],
-    [...(observeOnly ? ['observe only: this operator changes nothing'] : []), ...unused.map(unusedCRD)],
+    [...(observeOnly ? ['observe only: this operator changes nothing'] : []), ...notes],
   );

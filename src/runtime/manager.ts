@@ -14,15 +14,17 @@ interface CacheOptions extends Pick<ControllerOptions, 'client' | 'clock' | 'log
   readonly heartbeat: ApiServerHeartbeat;
   /** Called when a watch loop ends before the signal: its cache would stay stale for ever. */
   readonly onDead: (kind: string, error: unknown) => void;
-  /** The log line for an optional CRD that is not installed. */
+  /** The log line for an optional kind that cannot be read: its CRD is not installed, or the operator has no permission. */
   readonly whenMissing?: string;
+  /** A kind that the operator works without when its roles do not grant it. */
+  readonly mayBeForbidden?: boolean;
 }
 
 export const crdOf = ({ plural, group }: Resource): string => `${plural}.${group}`;
 
 /** Keeps a store up to date until the signal. */
 export function startCache<T extends KubeObject>(store: Store<T>, options: CacheOptions): void {
-  const { client, clock, log, signal, metrics, heartbeat, whenMissing } = options;
+  const { client, clock, log, signal, metrics, heartbeat, whenMissing, mayBeForbidden } = options;
   const { selector, resource } = store;
   const { kind } = resource;
   for (const shard of store.shards)
@@ -32,13 +34,14 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
       resource,
       ...(shard !== ALL_NAMESPACES && { namespace: shard }),
       ...(selector !== undefined && { selector }),
+      ...(mayBeForbidden !== undefined && { mayBeForbidden }),
       emit: (event) => {
         heartbeat.responded();
         const before = store.missing;
         store.apply(shard, event);
         if (store.missing && !before && whenMissing !== undefined) log.warn({ kind }, whenMissing);
         else if (store.missing && !before) log.error({ kind }, missingCRD(crdOf(store.resource)));
-        if (before && !store.missing) log.info({ kind }, 'the CustomResourceDefinition is installed: continuing');
+        if (before && !store.missing) log.info({ kind }, 'the kind can be read now: continuing');
       },
       onError: (error) => log.warn({ kind, error: String(error) }, 'watch interrupted'),
       onRestart: (how) => metrics.watchRestarts.inc({ kind, how }),
@@ -47,21 +50,29 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
     }).catch((error: unknown) => options.onDead(kind, error));
 }
 
-/** The caches, and those of them whose CRD need not be installed. */
+/** A cache without which the operator works, and what it does then. */
+export interface OptionalCache {
+  readonly store: AnyStore;
+  readonly whenMissing: string;
+}
+
 interface Caches {
   readonly stores: readonly AnyStore[];
-  readonly optional: readonly AnyStore[];
+  readonly optional: readonly OptionalCache[];
 }
 
-/** CRDs that are not installed: the operator waits for those that it needs, and continues without the others. */
-export function missingCRDs({ stores, optional }: Caches): { readonly needed: string[]; readonly unused: string[] } {
-  const names = (all: readonly AnyStore[]): string[] => all.filter((s) => s.missing).map((s) => crdOf(s.resource));
-  return { needed: names(stores.filter((s) => !optional.includes(s))), unused: names(optional) };
+/** CRDs that are not installed and needed, for which the operator waits; and what it does without the other kinds that it cannot read. */
+export function missingKinds({ stores, optional }: Caches): { readonly needed: string[]; readonly notes: string[] } {
+  const needed = stores.filter((s) => s.missing && !optional.some(({ store }) => store === s));
+  return {
+    needed: needed.map((s) => crdOf(s.resource)),
+    notes: optional.filter(({ store }) => store.missing).map(({ whenMissing }) => whenMissing),
+  };
 }
 
-/** Resolves when every cache has received its first list, or its CRD is optional and not installed. */
+/** Resolves when every cache has received its first list, or is optional and cannot be read. */
 export async function whenSynced({ stores, optional }: Caches, clock: Clock, signal: AbortSignal): Promise<void> {
-  while (!stores.every((s) => s.synced || (s.missing && optional.includes(s)))) {
+  while (!stores.every((s) => s.synced || (s.missing && optional.some(({ store }) => store === s)))) {
     await sleep(clock, 20, signal);
     signal.throwIfAborted();
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { build } from '../../local/binaries.ts';
-import { ALLOW_DELETION_ANNOTATION, etcdClusters, etcdMembers } from '../../src/api/names.ts';
+import { ALLOW_DELETION_ANNOTATION, clusterLabels, etcdClusters, etcdMembers } from '../../src/api/names.ts';
 import { CONFINED } from '../../src/api/security.ts';
 import { memberPod } from '../../src/controllers/member/build.ts';
 import { knownIssues } from '../../src/domain/known-issues.ts';
@@ -106,7 +106,8 @@ async function writtenBy(user: string, groups: readonly string[], patch?: object
 
 /** The output of kubectl when a cluster is created with this spec: the warnings of the API server. */
 const warningsOf = async (asked: object): Promise<string> => {
-  const input = JSON.stringify(written(clusters, namespace, `warned-${++count}`, asked));
+  const full = { networkPolicy: {}, ...asked };
+  const input = JSON.stringify(written(clusters, namespace, `warned-${++count}`, full));
   const args = ['--kubeconfig', api.kubeconfig, 'create', '--dry-run=server', '-f', '-'];
   const { stdout, stderr } = await run(kubectl, args, { input });
   expect(stdout).toContain('created');
@@ -251,6 +252,12 @@ describe('S8, S14: with the token of the operator', () => {
     type,
     ...(type === 'kubernetes.io/tls' && { data: { 'tls.crt': '', 'tls.key': '' } }),
   });
+  const policyOf = (labels: Readonly<Record<string, string>>) => ({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { ...metadata, labels },
+    spec: { podSelector: {} },
+  });
   const tokenOf = secretOf('kubernetes.io/service-account-token', { 'kubernetes.io/service-account.name': 'default' });
   const member = memberPod(aMember(), {
     imageRepository: 'quay.io/coreos/etcd',
@@ -299,6 +306,7 @@ describe('S8, S14: with the token of the operator', () => {
     ['a Job', jobOf({})],
     ['a Secret with a certificate', secretOf('kubernetes.io/tls')],
     ['a Secret with a CA bundle', secretOf('Opaque')],
+    ['a NetworkPolicy of a cluster', policyOf(clusterLabels('db'))],
   ])('%s is created', async (_what, object) => {
     expect(await createdBy(OPERATOR, object)).toBe('created');
   });
@@ -326,9 +334,22 @@ describe('S8, S14: with the token of the operator', () => {
       }),
       'of the restricted Pod Security level',
     ],
+    ['a NetworkPolicy that lets everything in', policyOf({}), 'only NetworkPolicies that it has created'],
     ['a Job with another account', jobOf({ serviceAccountName: 'admin' }), 'no Pod with a ServiceAccount of others'],
   ])('%s is refused', async (_what, object, refusal) => {
     expect(await createdBy(OPERATOR, object)).toContain(refusal);
+  });
+  test.each([
+    ['of another application is not deleted', {}, 'only NetworkPolicies that it has created'],
+    ['of a cluster is deleted', clusterLabels('db'), 'deleted'],
+  ])('a NetworkPolicy %s', async (_which, labels, expected) => {
+    const path = '/apis/networking.k8s.io/v1/namespaces/free/networkpolicies';
+    const body = { ...policyOf(labels), metadata: { ...policyOf(labels).metadata, name: `p-${++count}` } };
+    await api.admin.transport.json(path, { method: 'POST', body });
+    const who = [`--as=${OPERATOR}`, '--as-group=system:masters'];
+    const args = ['--kubeconfig', api.kubeconfig, '-n', 'free', 'delete', 'networkpolicies', `p-${count}`, ...who];
+    const { stdout, stderr } = await run(kubectl, args, { allowFailure: true });
+    expect(stdout + stderr).toContain(expected);
   });
   test('what other users create is not affected', async () => {
     expect(await createdBy('alice', tokenOf)).toBe('created');
@@ -418,7 +439,7 @@ test('every policy has a request that it refuses with its own message, and one t
       sentence: message ? [message] : (messageExpression.match(/'[^']{10,}'/g) ?? []).map((part) => part.slice(1, -1)),
     })),
   );
-  expect(all).toHaveLength(7);
+  expect(all).toHaveLength(8);
   for (const { resource, sentence } of all) {
     const asked = answers.filter((answer) => answer.resource === resource);
     expect(sentence).not.toEqual([]);
@@ -433,6 +454,18 @@ describe('a field that has no effect', () => {
   });
   test.each(APPLIED_SPECS)('is not claimed of %s', async (_what, spec) => {
     expect(await warningsOf(spec)).toBe('');
+  });
+});
+
+describe('S10: etcd that is plain and open', () => {
+  const networkPolicy = undefined;
+  const OPEN = 'etcd serves plain HTTP to everything in the Pod network';
+  test('is accepted with a warning', async () => {
+    expect(await warningsOf({ version: '3.6.16', networkPolicy })).toContain(OPEN);
+    expect(await warningsOf({ version: '3.6.16', networkPolicy, tls: { peer: { managed: {} } } })).toContain(OPEN);
+  });
+  test('is not claimed of a cluster with TLS for clients', async () => {
+    expect(await warningsOf({ version: '3.6.16', networkPolicy, tls: { client: { managed: {} } } })).toBe('');
   });
 });
 

@@ -231,6 +231,20 @@ describe('the operator’s container', () => {
     expect(containers(objects)[0]?.command).toContain('--disable-sigusr1');
   });
 
+  test('S9: gets the user of members and agents, and leaves it to OpenShift where that is configured', async () => {
+    const user = async (value: string) => environment(containers(await render(value))[0])['POD_USER'];
+    expect(await user('replicaCount=1')).toBeUndefined();
+    expect(await user('workloads.runAsUser=1000')).toBe('1000');
+    expect(await user('workloads.runAsUser=null')).toBe('none');
+  });
+
+  test('renders the same with the values of a release that is older than they are: --reuse-values keeps no others', async () => {
+    const blocks = ['tenancy', 'networkPolicy', 'workloads', 'admissionPolicies', 'podSecurityContext'];
+    const later = ['manager.clusterRole', 'manager.namespaced', 'manager.observeOnly'];
+    const older = await render(...[...blocks, ...later].map((value) => `${value}=null`));
+    expect(older).toEqual(await render());
+  });
+
   test('leaves the user to OpenShift where that is configured', async () => {
     const objects = await render('podSecurityContext.runAsUser=null', 'podSecurityContext.runAsGroup=null');
     expect(deployment(objects).spec?.template.spec?.securityContext).toEqual({
@@ -259,6 +273,29 @@ describe('RBAC permissions', () => {
     expect(wide?.rules).toEqual(rbac.filter(isClusterScoped));
     expect(wide?.rules?.flatMap(({ verbs }) => verbs).toSorted()).toEqual(['get', 'get', 'list', 'watch']);
     expect(names(objects).filter((name) => name === 'RoleBinding etcd-operator-manager-rolebinding')).toHaveLength(2);
+  });
+
+  test('S8: can do without anything cluster-scoped', async () => {
+    const values = ['manager.namespaced=true', 'manager.watchNamespaces={one,two}', 'manager.clusterRole=false'];
+    const objects = await render(
+      ...values,
+      'kubeRbacProxy.enabled=false',
+      'crds.enabled=false',
+      'admissionPolicies.enabled=false',
+    );
+    expect(names(objects)).toEqual([
+      'Deployment etcd-operator',
+      'Role etcd-operator-leader-election-role',
+      ...Array.from({ length: 2 }, () => 'Role etcd-operator-manager-role'),
+      'RoleBinding etcd-operator-leader-election-rolebinding',
+      ...Array.from({ length: 2 }, () => 'RoleBinding etcd-operator-manager-rolebinding'),
+      'ServiceAccount etcd-operator',
+    ]);
+    expect(environment(containers(objects)[0])['CLUSTER_SCOPED']).toBe('false');
+    const withProxy = await template(...values.flatMap((value) => ['--set', value]));
+    expect(withProxy.stderr).toContain('kubeRbacProxy.enabled=false');
+    const wide = await template('--set', 'manager.clusterRole=false');
+    expect(wide.stderr).toContain('manager.clusterRole=false needs manager.namespaced=true');
   });
 
   test('S8: never include a wildcard, a list of Secrets, exec in a Pod, or escalation', async () => {

@@ -26,6 +26,7 @@ const ROOTS: readonly (readonly [document: string, kinds: readonly string[]])[] 
   ['apis__batch__v1', ['batch.v1.Job']],
   ['apis__coordination.k8s.io__v1', ['coordination.v1.Lease']],
   ['apis__events.k8s.io__v1', ['events.v1.Event']],
+  ['apis__networking.k8s.io__v1', ['networking.v1.NetworkPolicy']],
   ['apis__policy__v1', ['policy.v1.PodDisruptionBudget']],
   ['apis__rbac.authorization.k8s.io__v1', ['rbac.v1.PolicyRule']],
 ];

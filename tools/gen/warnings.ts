@@ -30,6 +30,11 @@ const validations: readonly Validation[] = [
     messageExpression:
       "'replicas is %d: an even number of members tolerates no more failures than %d, and needs one more of them for every write'.format([variables.spec.replicas, variables.spec.replicas - 1])",
   },
+  {
+    expression: '(has(variables.spec.tls) && has(variables.spec.tls.client)) || has(variables.spec.networkPolicy)',
+    message:
+      'etcd serves plain HTTP to everything in the Pod network: set tls.client, or networkPolicy with the clients that may connect',
+  },
   ...KNOWN_ISSUES.map(({ first, last, bug, fixed }) => ({
     expression: `variables.version < ${versionNumber(first)} || variables.version > ${versionNumber(last)}`,
     message: `this version of etcd has a known issue: ${bug} (fixed in ${fixed})`,
@@ -42,7 +47,7 @@ const indented = (value: unknown): string => yaml(value).replace(/^(?=.)/gm, '  
 const escaped = (value: string): string => value.replaceAll('{{', '{{ "{{" }}');
 
 export const warningsTemplate = (): string => `{{- /* Made by "./dev gen" from src/domain. */ -}}
-{{- if not .Values.manager.observeOnly }}
+{{- if include "etcd-operator.hasPolicies" . }}
 {{- $name := printf "%s-warnings" (include "etcd-operator.fullname" .) }}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy

@@ -70,3 +70,8 @@ Node.js needs more: the chart refuses it, before the running operator is replace
   mountPath: /var/run/secrets/kubernetes.io/serviceaccount
   readOnly: true
 {{- end -}}
+
+{{- /* Not empty: render the admission policies. A release that only observes must not refuse what another operator does. */ -}}
+{{- define "etcd-operator.hasPolicies" -}}
+{{- if and (not .Values.manager.observeOnly) (dig "enabled" true (.Values.admissionPolicies | default dict)) }}yes{{ end -}}
+{{- end -}}

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Place } from '../../domain/agent-task.ts';
+import { azureContainer } from '../stores/azure-client.ts';
 import { openStore } from '../stores/store.ts';
 import { checkEndpoint } from './ssrf-guard.ts';
 
@@ -38,6 +39,20 @@ test.each([
   if (refused) expect(check).toThrow('the address of a cloud metadata service');
   else expect(check).not.toThrow();
   vi.unstubAllEnvs();
+});
+
+test('S4: the endpoint in a connection string is compared with the list of the administrator', async () => {
+  const connection = (host: string) =>
+    `DefaultEndpointsProtocol=https;BlobEndpoint=https://${host}/c;AccountName=account1;AccountKey=${Buffer.from('key').toString('base64')}`;
+  const opened = (host: string) =>
+    azureContainer({ kind: 'azure', container: 'c', credentials: 'secret' }, async (_mount, key) =>
+      key === 'AZURE_STORAGE_CONNECTION_STRING' ? Buffer.from(connection(host)) : undefined,
+    );
+  vi.stubEnv('AGENT_STORE_ENDPOINTS', '["*.blob.core.windows.net"]');
+  await expect(opened('evil.example.com')).rejects.toThrow('the store evil.example.com is not in the list');
+  await expect(opened('account1.blob.core.windows.net')).resolves.toBeDefined();
+  vi.unstubAllEnvs();
+  await expect(opened('evil.example.com')).resolves.toBeDefined();
 });
 
 const { privateKey } = generateKeyPairSync('rsa', {

@@ -8,6 +8,8 @@ import dns from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { STORE_ENDPOINTS_VARIABLE } from '../../domain/agent-task.ts';
+import { isListed } from '../../domain/tenancy.ts';
 import { misconfigured } from '../failure.ts';
 
 const REFUSED = new BlockList();
@@ -41,8 +43,17 @@ export const NO_STORE = 'NoStoreAtThisAddress';
 export const NO_STORE_MESSAGE =
   'the endpoint resolves to the address of a cloud metadata service or of the API server, which is not allowed: check the endpoint';
 
+/** The administrator's list. The operator has compared it with the spec; a connection string in a Secret names a host of its own. */
+const allowed = (): readonly string[] => JSON.parse(process.env[STORE_ENDPOINTS_VARIABLE] ?? '[]') as readonly string[];
+
 /** Node does not resolve a literal address, so it is checked here. */
-export function checkEndpoint({ hostname }: URL): void {
+export function checkEndpoint(endpoint: URL): void {
+  const list = allowed();
+  if (list.length > 0 && !isListed(list, endpoint))
+    throw misconfigured(
+      `the store ${endpoint.host} is not in the list of allowed endpoints: use one of ${list.join(', ')}, or ask the administrator of the operator to allow it (tenancy.allowedStoreEndpoints)`,
+    );
+  const { hostname } = endpoint;
   const host = hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0 && isRefused(host)) throw misconfigured(`${host}: ${NO_STORE_MESSAGE}`);
 }

@@ -43,7 +43,7 @@ const port = (name: string, number: number): ServicePort => ({
 });
 
 /** The metadata of an object that is deleted with its cluster. */
-function ownedMetadata(cluster: EtcdCluster, name: string): ObjectMeta {
+export function ownedMetadata(cluster: EtcdCluster, name: string): ObjectMeta {
   const { namespace, name: clusterName } = identity(cluster);
   return {
     name,

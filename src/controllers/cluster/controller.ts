@@ -13,7 +13,7 @@ import { isCordoned } from '../../domain/node.ts';
 import { controllerOf } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
-import { podDisruptionBudgets, pods, services } from '../../kube/resources.ts';
+import { networkPolicies, podDisruptionBudgets, pods, services } from '../../kube/resources.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import type { Reconciler } from '../../runtime/controller.ts';
@@ -36,7 +36,7 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
   admit: ({ cluster, now }, { latch }) => ports.replacements.claim(cluster, latch, now),
   call: (call, signal) => execute(ports, call, signal),
   isMinor,
-  upkeepKinds: [services.kind, podDisruptionBudgets.kind, certificateKind.kind],
+  upkeepKinds: [services.kind, podDisruptionBudgets.kind, networkPolicies.kind, certificateKind.kind],
   forget: (key) => {
     ports.etcd.forget(key);
     ports.credentials.drop(key);
@@ -95,7 +95,7 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
     if (before && !after) ports.observedMs(readinessKey(keyOf(before)), undefined);
   });
   const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.pdbs, ports.certificates];
-  for (const store of owned)
+  for (const store of [...owned, ...(ports.networkPolicies ? [ports.networkPolicies] : [])])
     store.onChange((before, after) => {
       const { kind } = store.resource;
       if (before && after && sameJson(relevant(kind, before), relevant(kind, after))) return;

@@ -46,6 +46,7 @@ import {
   suspended,
 } from './rules/lifecycle.ts';
 import { allMembersLost, noReadableData } from './rules/loss.ts';
+import { correctNetworkPolicies } from './rules/network-policies.ts';
 import { pause, pausedBeforeBootstrap, resume } from './rules/pause.ts';
 import { correctPdb } from './rules/pdb.ts';
 import { promote } from './rules/promote.ts';
@@ -88,6 +89,7 @@ export const UPKEEP: readonly NamedRule<Observed, ClusterUpkeep>[] = [
   { name: 'relabel', rule: relabel },
   { name: 'relabelMembers', rule: relabelMembers },
   { name: 'services', rule: correctServices },
+  { name: 'networkPolicies', rule: correctNetworkPolicies },
   { name: 'recordVoters', rule: recordVoters },
   { name: 'pdb', rule: correctPdb }, // follows from the voters
   { name: 'clearAlarm', rule: clearAlarm },

@@ -126,6 +126,15 @@ test.each<[string, Pod | undefined, PersistentVolumeClaim | undefined, boolean |
   expect(viewOf(stores as unknown as Parameters<typeof viewOf>[0], aCluster(), aMember()).nodeGone).toBe(nodeGone);
 });
 
+test('S8: no node counts as deleted while the operator may not read nodes', () => {
+  const stores = {
+    pods: { get: () => onNode('deleted') },
+    volumes: { get: () => undefined },
+    nodes: { get: () => undefined, missing: true },
+  };
+  expect(viewOf(stores as unknown as Parameters<typeof viewOf>[0], aCluster(), aMember()).nodeGone).toBeUndefined();
+});
+
 test.each<[string, Node | undefined, boolean | undefined]>([
   ['cordoned', node('x', { unschedulable: true }), true],
   ['about to be deleted by the Cluster Autoscaler', tainted('ToBeDeletedByClusterAutoscaler'), true],

@@ -21,7 +21,7 @@ export interface MemberStores {
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
   readonly volumes: Store<PersistentVolumeClaim>;
-  readonly nodes: Pick<Store<Node>, 'get' | 'onChange'>;
+  readonly nodes: Pick<Store<Node>, 'get' | 'missing' | 'onChange'>;
 }
 
 export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly MemberView[] {
@@ -42,7 +42,7 @@ export const viewOf = (ports: Omit<MemberStores, 'members'>, cluster: EtcdCluste
     object,
     pod: podView(pod, cluster, object),
     ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating', pvcObject: pvc }),
-    ...(nodeName !== undefined && (node === undefined || isOutOfService(node)) && { nodeGone: true }),
+    ...(nodeName !== undefined && (node ? isOutOfService(node) : !ports.nodes.missing) && { nodeGone: true }),
     ...(node && { nodeReady: readinessOf(node) }),
     ...(node && isCordoned(node) && { nodeCordoned: true }),
     ...present({ zone: node?.metadata.labels?.[ZONE_LABEL] }),

@@ -43,6 +43,7 @@ import { endpointsOf, hostsOf } from './etcd-calls.ts';
 import type { ChangePorts } from './execute-etcd-call.ts';
 import { type DefragPorts, observeDefrag, withReads } from './observe-defragmentation.ts';
 import { type MemberStores, memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
+import { lacksPolicy, type NetworkPorts, observeNetwork } from './observe-network.ts';
 import { type ObjectPorts, observeObject, observePdb } from './observe-objects.ts';
 import type { ReplacementLedger } from './observe-replacements.ts';
 import { observeRestore, type RestorePorts } from './observe-restore.ts';
@@ -56,6 +57,7 @@ export interface ClusterPorts
   extends CredentialsPorts,
     DefragPorts,
     MemberStores,
+    NetworkPorts,
     ObjectPorts,
     RestorePorts,
     SuccessorPorts,
@@ -88,7 +90,7 @@ export async function observe(
   const tenancy = ports.tenancy ?? OPEN;
   const { object: permitted, denied } = withoutDenied(found, tenancy);
   const { cluster, ...restore } = observeRestore(ports, permitted);
-  const { name, namespace, uid } = identity(cluster);
+  const { name, namespace } = identity(cluster);
   const seen = memberViews(ports, cluster);
   ports.etcd.retain(key, seen.flatMap(endpointsOf));
   const secrets = await judgeSecrets(ports, cluster);
@@ -114,7 +116,6 @@ export async function observe(
   // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.
   if (list.is === 'authRejected') ports.credentials.forget(key);
   const volumes = [...ports.volumes.byIndex(namespace, CLUSTER_LABEL, name)];
-  const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
   const gathered: Gathered = {
     now: ports.now(),
     ...present({ clockAheadMs: ports.clockAheadMs(RETAINED_MS) || undefined }),
@@ -124,7 +125,8 @@ export async function observe(
     cluster,
     services: { headless, client },
     pdb,
-    seed: seed && isMemberOf(seed, cluster) ? { is: 'ours', object: seed } : holding(seed, uid),
+    ...(await observeNetwork(ports, cluster, signal)),
+    seed: heldSeed(ports, cluster),
     seedObservedMs: ports.observedMs(seedKey(key), seedState(cluster, members)),
     members: members.map(({ status: _status, ...m }) => ({ ...m, ...unready(ports, m) })),
     etcd,
@@ -148,6 +150,12 @@ function isUnusedQuarantined({ members }: ClusterPorts, pvc: PersistentVolumeCla
   const { namespace = '', labels } = pvc.metadata;
   const user = members.get(refKey({ namespace, name: labels?.[COMPONENT_LABEL] ?? '' }));
   return isQuarantined(pvc) && controllerOf(pvc) === undefined && !user;
+}
+
+function heldSeed({ members }: ClusterPorts, cluster: EtcdCluster): Gathered['seed'] {
+  const { namespace, uid } = identity(cluster);
+  const seed = members.get(refKey({ namespace, name: seedName(cluster) }));
+  return seed && isMemberOf(seed, cluster) ? { is: 'ours', object: seed } : holding(seed, uid);
 }
 
 export const readinessKey = (key: string): string => `Readiness ${key}`;
@@ -219,6 +227,7 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
     lacks(ports.services, clientServiceName(name)) ||
     requestedNeeds(cached).some(({ requested }) => lacks(ports.certificates, requested.certificate)) ||
     (hasPdb(cached) && lacks(ports.pdbs, pdbName(name))) ||
+    lacksPolicy(ports, cached) ||
     isAbove(targetOf(cached.spec, cached.status).replicas, members) ||
     members.some((m) => m.metadata.deletionTimestamp !== undefined);
   if (!suspicious) return cached;

@@ -8,7 +8,15 @@ import type { EtcdDefrag } from '../../api/etcd-defrag.ts';
 import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
-import { clientServiceName, type EtcdPortName, headlessServiceName, memberName, pdbName } from '../../api/names.ts';
+import {
+  agentPolicyName,
+  clientServiceName,
+  type EtcdPortName,
+  headlessServiceName,
+  memberName,
+  memberPolicyName,
+  pdbName,
+} from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
@@ -18,11 +26,12 @@ import type { Stamp } from '../../domain/pod-template.ts';
 import type { Report } from '../../domain/quorum.ts';
 import type { ChosenSource } from '../../domain/restore-source.ts';
 import { type ReadHolding, unreadObject } from '../../domain/unread.ts';
-import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
+import type { NetworkPolicy, PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import type { Decision, Memory, Plan, Upkeep } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
 import type { CredentialsLatch, GatheredCredentials } from './credentials/observed.ts';
 import type { CredentialsState } from './credentials/state.ts';
+import type { HeldPolicies, NetworkSettings } from './network-policy.ts';
 import type { ReplacementRate } from './replacement-rate.ts';
 import type { RestoreView } from './restore.ts';
 
@@ -148,6 +157,8 @@ export interface ClusterFacts {
   readonly services: { readonly headless: ReadHolding<Service>; readonly client: ReadHolding<Service> };
   /** Read only after the bootstrap: before that there is no quorum to protect. */
   readonly pdb: ReadHolding<PodDisruptionBudget>;
+  /** Its NetworkPolicies, and what else decides about them. */
+  readonly network?: { readonly settings: NetworkSettings; readonly held: HeldPolicies };
   /** The EtcdMember that has the name of the seed, which may belong to another cluster. */
   readonly seed: Holding<EtcdMember>;
   /** How long this process has observed the seed, or the present run of its etcd, before the bootstrap. */
@@ -319,6 +330,19 @@ export const participates = (o: ClusterFacts, m: MemberView): boolean => {
 
 export const wantsPdb = (cluster: EtcdCluster): boolean => cluster.spec.podDisruptionBudget?.enabled !== false;
 
+/** By name. */
+const heldPolicies = ({
+  cluster,
+  network,
+}: ClusterFacts): readonly (readonly [string, ReadHolding<NetworkPolicy>])[] => {
+  const { name } = identity(cluster);
+  if (!network) return [];
+  return [
+    [memberPolicyName(name), network.held.members],
+    [agentPolicyName(name), network.held.agents],
+  ];
+};
+
 /** Object names that this cluster needs and that another owner has, each as a sentence. */
 export function conflicts(o: ClusterFacts): readonly string[] {
   const { name } = identity(o.cluster);
@@ -328,17 +352,20 @@ export function conflicts(o: ClusterFacts): readonly string[] {
     ...held('Service', headlessServiceName(name), o.services.headless),
     ...held('Service', clientServiceName(name), o.services.client),
     ...(wantsPdb(o.cluster) ? held('PodDisruptionBudget', pdbName(name), o.pdb) : []),
+    ...heldPolicies(o).flatMap(([policy, holding]) => held('NetworkPolicy', policy, holding)),
     ...(isFormed(o) ? [] : held('EtcdMember', seedName(o.cluster), o.seed)),
   ];
 }
 
 /** Objects that could not be read, each as a sentence: whether they match the spec is unknown. */
-export function unreadableObjects({ cluster, services, pdb }: ClusterFacts): readonly string[] {
+export function unreadableObjects(o: ClusterFacts): readonly string[] {
+  const { cluster, services, pdb } = o;
   const { name } = identity(cluster);
   return [
     ...unreadObject('Service', headlessServiceName(name), services.headless),
     ...unreadObject('Service', clientServiceName(name), services.client),
     ...unreadObject('PodDisruptionBudget', pdbName(name), pdb),
+    ...heldPolicies(o).flatMap(([policy, holding]) => unreadObject('NetworkPolicy', policy, holding)),
   ];
 }
 

@@ -29,6 +29,11 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcddefrags', 'etcdsnapshots'], verbs: ['list', 'watch'] },
   { apiGroups: [GROUP], resources: ['etcddefrags/status'], verbs: ['patch'] },
   {
+    apiGroups: ['networking.k8s.io'],
+    resources: ['networkpolicies'],
+    verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'],
+  },
+  {
     apiGroups: ['policy'],
     resources: ['poddisruptionbudgets'],
     verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'],

@@ -17,10 +17,11 @@ export const serviceSteps = (o: Observed): readonly Step[] => [
   ...stepFor(clientService(o.cluster), o.services.client),
 ];
 
-/** Patches labels and annotations of Services and the PodDisruptionBudget; those of members change with the members. */
-export function relabelSteps({ cluster, services, pdb }: Observed): readonly Step[] {
+/** Patches labels and annotations of Services, the PodDisruptionBudget and NetworkPolicies; those of members change with the members. */
+export function relabelSteps({ cluster, services, pdb, network }: Observed): readonly Step[] {
   const [before, wanted] = [cluster.status?.observed?.additionalMetadata, cluster.spec.additionalMetadata];
-  return [services.headless, services.client, pdb].flatMap((holding): readonly Step[] => {
+  const policies = network ? [network.held.members, network.held.agents] : [];
+  return [services.headless, services.client, pdb, ...policies].flatMap((holding): readonly Step[] => {
     const fields = holding.is === 'ours' ? metadataPatch(holding.object, before, wanted) : undefined;
     return holding.is === 'ours' && fields
       ? [{ do: 'patch', to: refTo(holding.object.kind ?? '', holding.object), fields }]

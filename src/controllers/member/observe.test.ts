@@ -195,6 +195,35 @@ test.each([
   expect([o.node.is, o.volumeOnNode]).toEqual(['gone', lost]);
 });
 
+describe('S8: without permissions for what is cluster-scoped', () => {
+  const onNode = async (client?: ReturnType<typeof failingReads>) => {
+    const world = modelWorld(client);
+    putInCache(world.members, member(1));
+    const metadata = { ...podOf(1).metadata, name: volumeClaimName(nameOf(1)) };
+    const annotations = { ...metadata.annotations, 'volume.kubernetes.io/selected-node': 'node-1' };
+    const claim = { ...aVolume(), metadata: { ...metadata, annotations } };
+    putInCache(world.volumes, { ...claim, spec: { volumeName: 'pv' } });
+    return world;
+  };
+  test('the node of a member is unknown, with a Pod and without one, and nothing is asked', async () => {
+    const world = await onNode(failingReads(403, 'nodes', 'persistentvolumes'));
+    world.nodes.apply('', { type: 'missing' });
+    expect(await look(world)).toMatchObject({ node: { is: 'unknown' }, volumeOnNode: false });
+    putInCache(world.pods, { ...podOf(1), spec: { nodeName: 'node-1', containers: [] } });
+    expect(await look(world)).toMatchObject({ node: { is: 'unknown' }, volumeOnNode: false });
+  });
+  test('a volume that may not be read is not lost with its node', async () => {
+    const world = await onNode(failingReads(403, 'persistentvolumes'));
+    putInCache(world.pods, { ...podOf(1), spec: { nodeName: 'node-1', containers: [] } });
+    expect(await look(world)).toMatchObject({ node: { is: 'gone' }, volumeOnNode: false });
+  });
+  test('a volume that cannot be read for now is read again', async () => {
+    const world = await onNode(failingReads(500, 'persistentvolumes'));
+    putInCache(world.pods, { ...podOf(1), spec: { nodeName: 'node-1', containers: [] } });
+    await expect(look(world)).rejects.toThrow('500');
+  });
+});
+
 test('a node is observed since this process first saw its state, and from the start when it changes', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);

@@ -17,6 +17,7 @@ import type { Access, EtcdPort } from '../../etcd/client.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { Node, NodeSelectorRequirement, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
+import { isForbidden } from '../../kube/errors.ts';
 import { type KubeObject, type Ref, refKey } from '../../kube/object.ts';
 import { persistentVolumes } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
@@ -118,12 +119,14 @@ async function nodeOfVolume(
   // Users may write it; the API server returns an error for what no node can be called, and no reconcile would end.
   if (claim === undefined || name === undefined || !isObjectName(name)) return { is: 'unknown' };
   const node = await nodeOf(ports, name, signal);
+  if (node.is === 'unknown') return node;
   const well = node.is === 'present' && !node.outOfService && node.notReady === undefined;
   const isThere = well || claim.spec?.volumeName === undefined || (await isOnNode(ports, claim, name, signal));
   return isThere ? node : { is: 'unknown' };
 }
 
 async function nodeOf(ports: MemberPorts, name: string, signal: AbortSignal): Promise<NodeView> {
+  if (ports.nodes.missing) return { is: 'unknown' }; // not deleted: the operator may not read nodes
   const node = await getOrFetch(ports, ports.nodes, { namespace: '', name }, signal);
   if (!node) return { is: 'gone', name, observedMs: ports.observedMs(`Node ${name}`, 'deleted') };
   const ready = node.status?.conditions?.find((c) => c.type === 'Ready');
@@ -146,7 +149,10 @@ async function isOnNode(
 ): Promise<boolean> {
   const name = claim.spec?.volumeName;
   if (name === undefined) return false;
-  const volume = await ports.client.get(persistentVolumes, { namespace: '', name }, signal);
+  const volume = await ports.client.get(persistentVolumes, { namespace: '', name }, signal).catch((error: unknown) => {
+    if (isForbidden(error)) return undefined; // what the operator may not read proves nothing
+    throw error;
+  });
   const others = [...ports.nodes.all()].filter(({ metadata }) => metadata.name !== lost);
   const isElsewhere = ({ key, values = [] }: NodeSelectorRequirement): boolean =>
     others.some(({ metadata }) => values.includes(metadata.labels?.[key] ?? ''));

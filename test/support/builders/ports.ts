@@ -25,10 +25,24 @@ import { ReplacementLedger } from '../../../src/controllers/cluster/observe-repl
 import { DeletedPolicies } from '../../../src/controllers/member/observe-deleted-clusters.ts';
 import { wantedPod } from '../../../src/controllers/member/wanted-pod.ts';
 import { hexId } from '../../../src/etcd/ids.ts';
-import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../../src/gen/kube.ts';
+import type {
+  NetworkPolicy,
+  Node,
+  PersistentVolumeClaim,
+  Pod,
+  PodDisruptionBudget,
+  Service,
+} from '../../../src/gen/kube.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
-import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../../src/kube/resources.ts';
+import {
+  networkPolicies,
+  nodes,
+  persistentVolumeClaims,
+  podDisruptionBudgets,
+  pods,
+  services,
+} from '../../../src/kube/resources.ts';
 import { ALL_NAMESPACES, Store } from '../../../src/kube/store.ts';
 import { systemKeySource } from '../../../src/pki/key-source.ts';
 import { ModelEtcd, type ModelNode } from '../../sim/model/etcd.ts';
@@ -71,6 +85,8 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     members,
     services: new Store<Service>(services, []),
     pods: podStore,
+    networkPolicies: new Store<NetworkPolicy>(networkPolicies, []),
+    network: { operatorNamespace: 'etcd-system', storeNetworks: [], allowAmbientCredentials: false },
     pdbs: new Store<PodDisruptionBudget>(podDisruptionBudgets, []),
     certificates: new Store(certificates, []),
     volumes: new Store<PersistentVolumeClaim>(persistentVolumeClaims, [], [CLUSTER_LABEL]),
