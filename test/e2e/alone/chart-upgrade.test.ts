@@ -27,7 +27,7 @@ async function renewAsGoOperator(tenant: Tenant): Promise<void> {
 const holder = (tenant: Tenant): Promise<string> =>
   tenant.kubectl('get', 'lease', LEASE_NAME, '-o', 'jsonpath={.spec.holderIdentity}');
 
-test('the release is upgraded in place, and the new operator acts only after the old Lease has expired', async () => {
+test('S8: the release is upgraded in place to Roles of its namespace, and the new operator acts only after the old Lease has expired', async () => {
   const tenant = await aTenant();
   const target = ['--namespace', tenant.namespace, '--wait', '--timeout', '90s'];
   const goChart = join(root, 'test', 'support', 'journeys', 'go-chart');
@@ -59,8 +59,12 @@ test('the release is upgraded in place, and the new operator acts only after the
   await tenant.cluster.kubectl(['-n', 'etcd-operator-system', 'wait', '--for=delete', 'pod', '--all', '--timeout=60s']);
   const values = [
     ...operatorValues(await operatorImage()),
-    `manager.watchNamespaces={${tenant.namespace}}`,
     'crds.enabled=false',
+    // Without anything cluster-scoped but the admission policies.
+    `manager.watchNamespaces={${tenant.namespace}}`,
+    'manager.namespaced=true',
+    'manager.clusterRole=false',
+    'kubeRbacProxy.enabled=false',
   ];
   await tenant.cluster.helm(['upgrade', RELEASE, chartDir, ...target, ...values.flatMap((value) => ['--set', value])]);
 
@@ -74,6 +78,7 @@ test('the release is upgraded in place, and the new operator acts only after the
   expect(others).toEqual([]);
   expect(JSON.stringify(pod?.spec)).toContain('localhost/etcd-operator');
 
+  expect(await tenant.cluster.kubectl(['get', 'clusterroles', '-o', 'name'])).not.toContain(DEPLOYMENT);
   await tenant.create('patient');
   living.abort();
   await renewing; // renewed once more, and then never again

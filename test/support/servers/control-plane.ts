@@ -11,6 +11,7 @@ import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { type Identity, Transport } from '../../../src/kube/transport.ts';
 import { UserClient } from '../etcd-client.ts';
 import { HttpKubectlClient } from '../kubectl/client.ts';
+import { auditFlags } from './audit.ts';
 import { type Child, eventually, freePort, type Processes } from './processes.ts';
 
 export interface ControlPlane {
@@ -20,6 +21,8 @@ export interface ControlPlane {
   readonly operatorKubeconfig: string;
   /** The same, for a program with a client of its own. */
   readonly operator: Identity;
+  /** A user without any permissions. */
+  readonly tenant: Identity;
   readonly etcdBinary: string;
   readonly apiServer: ApiServer;
 }
@@ -47,14 +50,17 @@ export interface ControlPlaneOptions {
   readonly definitions?: readonly CustomResourceDefinition[];
   /** Controllers of Kubernetes itself. Without any, their process is not started. */
   readonly controllers?: readonly string[];
+  /** The API server logs the requests of the operator and of the tenant: see audit.ts. */
+  readonly audit?: boolean;
 }
 const ADMIN = 'admin-token';
 const OPERATOR = 'operator-token';
+const TENANT = 'tenant-token';
 
 export async function startControlPlane(
   processes: Processes,
   folder: string,
-  { definitions = crds, controllers = ALL_CONTROLLERS }: ControlPlaneOptions = {},
+  { definitions = crds, controllers = ALL_CONTROLLERS, audit = false }: ControlPlaneOptions = {},
 ): Promise<ControlPlane> {
   const bin = await build(['kubernetes', 'etcd-3.6']);
   const etcdBinary = join(bin['etcd-3.6'], 'etcd');
@@ -68,7 +74,8 @@ export async function startControlPlane(
     '--unsafe-no-fsync',
     '--log-level=warn',
   ]);
-  const flags = apiServerFlags(folder, [`--etcd-servers=${etcdUrl}`], apiPort);
+  const audited = audit ? auditFlags(folder) : [];
+  const flags = [...apiServerFlags(folder, [`--etcd-servers=${etcdUrl}`], apiPort), ...audited];
   const startServer = (): Child => processes.start('kube-apiserver', join(bin.kubernetes, 'kube-apiserver'), flags);
   let child = startServer();
   const server = `https://127.0.0.1:${apiPort}`;
@@ -95,6 +102,7 @@ export async function startControlPlane(
     admin,
     etcdBinary,
     operator: { server, ca, token: OPERATOR },
+    tenant: { server, ca, token: TENANT },
     operatorKubeconfig: writeKubeconfig(folder, 'operator', server, ca, OPERATOR),
     apiServer: {
       kubeconfig: adminKubeconfig,
@@ -126,7 +134,10 @@ export function apiServerFlags(folder: string, etcd: readonly string[], port: nu
   const certs = join(folder, 'apiserver');
   mkdirSync(certs);
   writeFileSync(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  writeFileSync(tokens, `${ADMIN},admin,admin,system:masters\n${OPERATOR},operator,operator\n`);
+  writeFileSync(
+    tokens,
+    `${ADMIN},admin,admin,system:masters\n${OPERATOR},operator,operator\n${TENANT},tenant,tenant\n`,
+  );
   return [
     ...etcd,
     '--bind-address=127.0.0.1',
@@ -172,8 +183,8 @@ export async function installCrds(admin: HttpClient, definitions: readonly Custo
   }
 }
 
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
-const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }];
+export const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+export const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }];
 
 /** A slow server may have created it and report AlreadyExists to its own retry: no other client creates it here. */
 const make = (admin: HttpClient, path: string, body: object): Promise<unknown> =>

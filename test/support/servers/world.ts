@@ -7,9 +7,10 @@ import { crds } from '../../../src/api/crds.ts';
 import type { EtcdCluster, EtcdClusterSpec } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
 import { API_VERSION, etcdClusters, etcdMembers } from '../../../src/api/names.ts';
-import type { HttpClient } from '../../../src/kube/http-client.ts';
+import { HttpClient } from '../../../src/kube/http-client.ts';
 import type { Identity } from '../../../src/kube/identity.ts';
 import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
+import { Transport } from '../../../src/kube/transport.ts';
 import { bundle } from '../../../tools/image/bundle.ts';
 import { UserClient } from '../etcd-client.ts';
 import { type FaultProxy, startFaultProxy } from '../faults/proxy.ts';
@@ -17,7 +18,8 @@ import { Kubelet } from '../kubelet/kubelet.ts';
 import { PortForwarding } from '../kubelet/kubelet-api.ts';
 import { removeFolder } from '../kubelet/pod-run.ts';
 import { AgentRuns } from './agent-runs.ts';
-import { type ApiServer, startControlPlane, writeKubeconfig } from './control-plane.ts';
+import { auditText } from './audit.ts';
+import { type ApiServer, type ControlPlaneOptions, startControlPlane, writeKubeconfig } from './control-plane.ts';
 import { type Child, eventually, Processes } from './processes.ts';
 
 export const clusters: Resource<EtcdCluster> = etcdClusters;
@@ -31,6 +33,12 @@ export interface World {
   /** A faulty proxy to the API server, and flags that make an operator use it. It is closed with the world. */
   faultProxy(): Promise<FaultProxy & { readonly flags: readonly string[] }>;
   startOperator(...flags: readonly string[]): Child;
+  /** A user without any permissions. */
+  readonly tenant: HttpClient;
+  /** What the API server has logged, if the world was started so. */
+  audit(): string;
+  /** Of everything that it has started. */
+  readonly folder: string;
   /** From now on, the API server forwards ports of Pods, as it does for kubectl, and has this log of every container. */
   forwardPorts(log?: string): Promise<void>;
   /** From now on, the Pods of Jobs run. They end with the world. */
@@ -47,25 +55,24 @@ export interface World {
 }
 
 /** With our CRDs unless others are given. */
-export async function startWorld(definitions: readonly CustomResourceDefinition[] = crds): Promise<World> {
+export async function startWorld(
+  definitions: readonly CustomResourceDefinition[] = crds,
+  options: Pick<ControlPlaneOptions, 'audit'> = {},
+): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-test-'));
   const processes = new Processes(folder);
   try {
-    return await assemble(folder, processes, definitions);
+    return await assemble(folder, processes, { ...options, definitions });
   } catch (error) {
     await processes.stopAll();
     throw error;
   }
 }
 
-async function assemble(
-  folder: string,
-  processes: Processes,
-  definitions: readonly CustomResourceDefinition[],
-): Promise<World> {
-  const { admin, operatorKubeconfig, operator, etcdBinary, apiServer } = await startControlPlane(processes, folder, {
-    definitions,
-  });
+async function assemble(folder: string, processes: Processes, options: ControlPlaneOptions): Promise<World> {
+  const plane = await startControlPlane(processes, folder, options);
+  const { admin, operatorKubeconfig, operator, etcdBinary, apiServer } = plane;
+  const tenant = new HttpClient(new Transport(() => Promise.resolve(plane.tenant)));
   const kubelet = new Kubelet(admin, processes, folder, etcdBinary);
   await kubelet.register();
   const etcd = new UserClient(() => performance.now());
@@ -80,6 +87,9 @@ async function assemble(
     kubelet,
     etcd,
     apiServer,
+    tenant,
+    folder,
+    audit: () => auditText(folder),
     faultProxy: proxyMaker(operator, folder, proxies),
     startOperator: (...flags) =>
       processes.start('operator', process.execPath, [
@@ -114,7 +124,7 @@ async function assemble(
       etcd.close();
       await processes.stopAll();
       await Promise.all(proxies.map((proxy) => proxy.close()));
-      await admin.transport.close();
+      await Promise.all([admin, tenant].map(({ transport }) => transport.close()));
       removeFolder(folder);
     },
   };
