@@ -460,6 +460,11 @@ test.each<[string, Gathered, string]>([
     world([up, up], { etcd: unreachable }),
     'members are ready, but etcd does not respond to the operator: no leader',
   ],
+  [
+    'the spec wants another member, and the operator does not reach etcd',
+    world([up, up], { replicas: 3, etcd: unreachable }),
+    '2 of 3 members, all ready, but etcd does not respond to the operator: no leader',
+  ],
 ])('the message when %s', (_what, observed, message) => {
   expect(decide(observed).message).toBe(message);
 });

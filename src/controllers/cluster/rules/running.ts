@@ -62,8 +62,15 @@ export const waitForMembers = (o: Observed): Decided => {
     const text = isNotBeingDeleted(m) ? unreadyBecause(m) : terminatingBecause(o, m);
     return `${nameOf(m)}: ${text ?? 'no status yet'}`;
   });
-  const message = losses.length > 0 ? losses.join('; ') : `waiting for members to be ready (${reasons.join('; ')})`;
-  return { message, requeueAfterMs: UNHEALTHY_RESYNC_MS };
+  const unready = reasons.length > 0 ? `waiting for members to be ready (${reasons.join('; ')})` : wrongNumber(o);
+  return { message: losses.length > 0 ? losses.join('; ') : unready, requeueAfterMs: UNHEALTHY_RESYNC_MS };
+};
+
+const wrongNumber = (o: Observed): string => {
+  const error = etcdError(o);
+  const because =
+    error === undefined ? 'etcd cannot change its members now' : `etcd does not respond to the operator: ${error}`;
+  return `${o.members.length} of ${desired(o)} members, all ready, but ${because}`;
 };
 
 /** The Pod may be Ready for the kubelet while etcd does not respond to the operator. */
