@@ -41,6 +41,7 @@ export const SCOPE: Scope = {
     'nodeCutOff',
     'nodeGone',
     'nodeOutOfService',
+    'cordon',
     'reuseAddress',
     'isolate',
     'forceNew',
