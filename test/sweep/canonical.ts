@@ -1,5 +1,5 @@
 /** The state of a cluster's objects without what differs between two successful runs. Pure. */
-import { memberName } from '../../src/api/names.ts';
+import { memberName, ROTATE_CA_ANNOTATION } from '../../src/api/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 
 /** No run comes near this many members of one cluster. */
@@ -34,6 +34,10 @@ const VOLATILE: readonly string[] = [
   'etcd-operator.cozystack.io/written-at',
   'etcd-operator.cozystack.io/quarantined-at',
   'until',
+  // What the user has written, which is different in each workload of one cluster.
+  ROTATE_CA_ANNOTATION,
+  'commanded',
+  'progressDeadlineSeconds',
 ];
 const ROLES_THAT_CHANGE: Readonly<Record<string, string>> = { leader: 'voter', follower: 'voter' };
 const JOIN_LIST = /--initial-cluster=[^"]*/g;

@@ -1,4 +1,4 @@
-/** A client of the cluster: writes all the time, records what was acknowledged, and reads it back. */
+/** A client of the cluster: writes all the time, but between `stop` and `start`, records what was acknowledged, and reads it back. */
 import type { Running } from '../support/kubelet/pod-run.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
 import type { Rig } from './rig.ts';
@@ -9,18 +9,24 @@ const PREFIX = 'written-';
 export class Client {
   readonly #rig: Rig;
   readonly #acknowledged: string[] = [];
+  #written = 0;
   #stopped = false;
   #done: Promise<void> = Promise.resolve();
 
   constructor(rig: Rig) {
     this.#rig = rig;
+    this.start();
+  }
+
+  start(): void {
+    this.#stopped = false;
     this.#done = this.#write();
   }
 
   async #write(): Promise<void> {
-    for (let n = 0; !this.#stopped; n++) {
-      const asked = this.#ready()[n % Math.max(1, this.#ready().length)];
-      const key = `${PREFIX}${n}`;
+    for (; !this.#stopped; this.#written++) {
+      const asked = this.#ready()[this.#written % Math.max(1, this.#ready().length)];
+      const key = `${PREFIX}${this.#written}`;
       const ask = asked && this.#rig.asClient(asked, 1_000);
       const answer = ask && (await this.#rig.world.etcd.put(ask, key, key));
       if (answer?.ok) this.#acknowledged.push(key);
@@ -32,10 +38,14 @@ export class Client {
     return this.#rig.world.kubelet.running(this.#rig.namespace).filter((run) => run.ready);
   }
 
+  stop(): Promise<void> {
+    this.#stopped = true;
+    return this.#done;
+  }
+
   /** How many writes were acknowledged, and which of them are lost. A cluster without members cannot be read. */
   async end(): Promise<{ readonly acknowledged: number; readonly lost: readonly string[] }> {
-    this.#stopped = true;
-    await this.#done;
+    await this.stop();
     const lost = this.#ready().length === 0 ? [] : await this.lost();
     return { acknowledged: this.#acknowledged.length, lost };
   }

@@ -26,7 +26,7 @@ export class Invariants {
   readonly #clusterIDs = new Set<string>();
   /** Which member a data folder belongs to. */
   readonly #owners = new Map<string, string>();
-  readonly #unsubscribe: () => void;
+  readonly #unsubscribe: readonly (() => void)[];
   readonly #checks = new Set<Promise<void>>();
   readonly #excused: Excused;
   #list: Membership | undefined;
@@ -36,10 +36,10 @@ export class Invariants {
     this.#rig = rig;
     this.#credentials = new CredentialInvariants(rig);
     this.#excused = excused;
-    this.#unsubscribe = rig.ledger.onChange(rig.namespace, (kind, before, after) =>
-      this.#onChange(kind, before, after),
-    );
-    rig.rpcs.onCall((call) => this.#onCall(call));
+    this.#unsubscribe = [
+      rig.ledger.onChange(rig.namespace, (kind, before, after) => this.#onChange(kind, before, after)),
+      rig.rpcs.onCall((call) => this.#onCall(call)),
+    ];
     this.#check(this.#sampling());
   }
 
@@ -51,7 +51,7 @@ export class Invariants {
   /** The violated invariants. */
   async end(): Promise<readonly string[]> {
     this.#over = true;
-    this.#unsubscribe();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
     await Promise.all(this.#checks);
     return this.violated;
   }

@@ -17,7 +17,7 @@ export interface Plan {
   readonly workload: Workload;
   /** Installs the fault; `crash` kills the operator. Resolves to a function that reports whether the fault has happened yet. */
   readonly arrange: (rig: Rig, crash: () => Promise<void>) => Arranged | Promise<Arranged>;
-  /** The share of a slot that it takes: a plan that waits for half a minute again and again leaves the machine to others. */
+  /** The share of a turn that it takes. */
   readonly weight: number;
   /** A killed operator is replaced, and the new one has ten seconds. */
   readonly kills: boolean;
@@ -27,6 +27,8 @@ export interface Plan {
 
 type Arranged = () => boolean;
 
+/** A plan that waits for half a minute again and again leaves the machine to others. */
+const WAITING = 0.25;
 const LOST_MS = 2_000;
 const COALESCED_MS = 1_000;
 export const DELAYS_S = [2, 8, 30] as const;
@@ -74,11 +76,16 @@ export function planCalled(name: string): Plan {
     const [, kind = about, seconds = '0'] = /^(.+)-(\d+)s$/.exec(about) ?? [];
     if (!plural.includes(kind)) throw new Error(`"${kind}" is not watched; use one of ${plural.join(', ')}`);
     const ms = { late: Number(seconds) * 1000, coalesced: COALESCED_MS, lost: LOST_MS }[what];
-    return { ...plan, lagMs: ms, weight: ms < 10_000 ? 1 : 0.5, arrange: (rig) => arrangeWatch(rig, kind, what, ms) };
+    return {
+      ...plan,
+      lagMs: ms,
+      weight: ms < 10_000 ? 1 : WAITING,
+      arrange: (rig) => arrangeWatch(rig, kind, what, ms),
+    };
   }
   if (what === 'unanswered') return { ...plan, arrange: (rig) => arrangeSilence(rig, about) };
   if (what === '') throw new Error(`"${fault}" is not a known fault`);
-  return { ...plan, weight: what === 'hang' ? 0.5 : 1, arrange: (rig) => arrangeAnswer(rig, what, about) };
+  return { ...plan, weight: what === 'hang' ? WAITING : 1, arrange: (rig) => arrangeAnswer(rig, what, about) };
 }
 
 function arrangeKill(rig: Rig, when: 'before' | 'after', call: string, crash: () => Promise<void>): Arranged {
@@ -88,8 +95,11 @@ function arrangeKill(rig: Rig, when: 'before' | 'after', call: string, crash: ()
     await crash();
   };
   const rpc = /^rpc-(\w+)-(\d+)$/.exec(call);
-  if (rpc) rig.rpcs.add({ method: methodCalled(rpc[1] ?? ''), nth: Number(rpc[2]), fault: { do: when, crash: run } });
-  else rig.proxy.fault({ ...unslug(call), write: true }, { do: 'interrupt', when, run });
+  rig.arranged(
+    rpc
+      ? rig.rpcs.add({ method: methodCalled(rpc[1] ?? ''), nth: Number(rpc[2]), fault: { do: when, crash: run } })
+      : rig.proxy.fault({ ...unslug(call), write: true }, { do: 'interrupt', when, run }),
+  );
   return () => hit;
 }
 
@@ -103,15 +113,16 @@ const methodCalled = (name: string): string => {
 function arrangeSilence(rig: Rig, call: string): Arranged {
   const [, name = '', nth] = /^rpc-(\w+)-(\d+)$/.exec(call) ?? [];
   const method = methodCalled(name);
-  rig.rpcs.add({ method, nth: Number(nth), fault: { do: 'swallow' } });
-  return () => rig.rpcs.calls.filter((each) => each.method === method).length >= Number(nth);
+  const before = rig.rpcs.calls.length;
+  rig.arranged(rig.rpcs.add({ method, nth: Number(nth), fault: { do: 'swallow' } }));
+  return () => rig.rpcs.calls.slice(before).filter((each) => each.method === method).length >= Number(nth);
 }
 
 function arrangeAnswer(rig: Rig, what: string, call: string): Arranged {
   const match = { ...unslug(call), write: true as const };
   const before = rig.writes().length;
-  if (what === 'hang') rig.proxy.fault(match, { do: 'hang' });
-  else rig.proxy.fault(match, { do: 'answer', code: Number(what), ...(what === '429' && { retryAfterSeconds: 1 }) });
+  const answer = { do: 'answer', code: Number(what), ...(what === '429' && { retryAfterSeconds: 1 }) } as const;
+  rig.arranged(rig.proxy.fault(match, what === 'hang' ? { do: 'hang' } : answer));
   const since = () => rig.writes().slice(before);
   return () => since().filter((c) => c.verb === match.verb && c.resource === match.resource).length >= match.nth;
 }
@@ -124,11 +135,19 @@ async function arrangeWatch(
   ms: number,
 ): Promise<Arranged> {
   const once = what === 'lost' ? { nth: 1 } : {};
-  rig.proxy.fault({ verb: 'watch', resource, ...once }, { do: 'watch', how: { is: what, ms } });
+  const remove = rig.proxy.fault({ verb: 'watch', resource, ...once }, { do: 'watch', how: { is: what, ms } });
+  rig.arranged(async () => {
+    remove();
+    await watchAgain(rig);
+  });
+  await watchAgain(rig);
+  return () => true;
+}
+
+async function watchAgain(rig: Rig): Promise<void> {
   const before = rig.proxy.calls.length;
   rig.proxy.cut();
   const again = (kind: string): boolean =>
     rig.proxy.calls.slice(before).some((c) => c.verb === 'watch' && c.resource === kind && c.code === 200);
   await eventually('every kind to be watched again', () => plural.every(again) || undefined);
-  return () => true;
 }

@@ -8,6 +8,7 @@ import {
   hostOf,
   LEASE_NAME,
   memberName,
+  ROTATE_CA_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { Ask } from '../../src/etcd/client.ts';
 import type { Secret } from '../../src/gen/kube.ts';
@@ -55,6 +56,8 @@ export class Rig {
   readonly #maxNames: number;
   readonly #operators: Child[] = [];
   readonly #passwords: string[] = [];
+  #rotations = 0;
+  readonly #faults: (() => void | Promise<void>)[] = [];
   /** The cluster as it was created; it keeps its uid after it was deleted. */
   made: EtcdCluster | undefined;
 
@@ -107,6 +110,16 @@ export class Rig {
     await this.operator.stop('SIGKILL');
     if ((await this.#holder()) === undefined) return;
     await this.world.admin.patch(leases, this.#lease, { spec: { holderIdentity: '', leaseDurationSeconds: 1 } });
+  }
+
+  /** `remove` ends a fault of the present plan. */
+  arranged(remove: () => void | Promise<void>): void {
+    this.#faults.push(remove);
+  }
+
+  /** Ends the faults of a plan: those that never happened must not happen in the next one. */
+  async lift(): Promise<void> {
+    for (const remove of this.#faults.splice(0)) await remove();
   }
 
   get #lease() {
@@ -181,6 +194,22 @@ export class Rig {
     if (this.#passwords.length > 0) await this.world.admin.patch(secrets, ref, { data });
     else await this.world.admin.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: ref, data });
     this.#passwords.unshift(password);
+  }
+
+  /** The last one that the user has commanded. */
+  get rotation(): string {
+    return `rotation-${this.#rotations}`;
+  }
+
+  async rotateCA(): Promise<void> {
+    this.#rotations++;
+    await this.patch({ metadata: { annotations: { [ROTATE_CA_ANNOTATION]: this.rotation } } });
+  }
+
+  /** Users' Secrets are not watched: an edit makes the operator read them. */
+  async touch(): Promise<void> {
+    const { progressDeadlineSeconds = 600 } = this.cluster?.spec ?? {};
+    await this.edit({ progressDeadlineSeconds: progressDeadlineSeconds + 1 });
   }
 
   /** How an application reaches a member: with the certificate that it was given, if there is one yet, and the password of root. */

@@ -21,8 +21,8 @@ afterAll(async () => {
   await sweep?.stop();
 });
 
-async function expectWell(names: readonly string[]): Promise<void> {
-  const outcome = await sweep.run(names);
+async function expectWell(names: readonly string[], ran = sweep.run(names)): Promise<void> {
+  const outcome = await ran;
   process.stderr.write(`${outcome.summary}\n`);
   expect(outcome.failures.join('\n\n')).toBe('');
   expect(outcome.missed.length, outcome.missed.join(', ')).toBeLessThanOrEqual(names.length / 2);
@@ -31,7 +31,7 @@ async function expectWell(names: readonly string[]): Promise<void> {
 if (asked)
   test.concurrent.each(asked)(
     '%s reaches the same end state as without the fault',
-    (name) => expectWell([name]),
+    (name) => expectWell(name.split('+'), name.includes('+') ? sweep.replay(name.split('+')) : sweep.run([name])),
     HOURS,
   );
 

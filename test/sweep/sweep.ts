@@ -1,4 +1,4 @@
-/** Runs many plans in parallel in one world, and summarizes the results. */
+/** Runs many plans on a few clusters side by side, and summarizes the results. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -6,21 +6,32 @@ import type { EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import { logsDir } from '../../tools/paths.ts';
 import { startWorld, type World } from '../support/servers/world.ts';
 import { Ledger } from './ledger.ts';
+import { Life, type Reference, type Slot, type Verdict } from './life.ts';
 import { planCalled } from './plans.ts';
+import { Pool } from './pool.ts';
 import { Rig } from './rig.ts';
-import { type Reference, recordReference, runPlan, type Verdict } from './run.ts';
 import { Turns } from './turns.ts';
 import type { Workload } from './workloads.ts';
 
-/** A rig waits most of the time: for elections, for etcd's own five seconds, for an idle operator. */
+/** A rig waits most of the time: for elections, for etcd's own five seconds. */
 const RIGS_PER_CORE = 3;
+/** Clusters for each turn: at rest, and while it waits for nothing to happen, a cluster needs no turn. */
+const LIVES_PER_TURN = 1.5;
+
+const REPORTED_EVERY = 50;
+
+const anytime: Slot = (work) => work();
 
 export class Sweep {
   readonly #world: World;
   readonly #ledger: Ledger;
   readonly #references = new Map<string, Promise<Reference>>();
-  readonly #verdicts = new Map<string, Promise<Verdict>>();
-  readonly #turns = new Turns(Number(process.env['RIGS'] ?? RIGS_PER_CORE * availableParallelism()));
+  readonly #pool = new Pool();
+  readonly #atOnce = Number(process.env['RIGS'] ?? RIGS_PER_CORE * availableParallelism());
+  readonly #turns = new Turns(this.#atOnce);
+  readonly #slot: Slot = (work, weight) => this.#turns.take(work, weight);
+  #lives = 0;
+  #done = 0;
 
   private constructor(world: World, ledger: Ledger) {
     this.#world = world;
@@ -39,19 +50,31 @@ export class Sweep {
 
   reference(workload: Workload): Promise<Reference> {
     const known = this.#references.get(workload.name);
-    const made = known ?? this.#turns.take(() => recordReference(this.#world, this.#ledger, workload));
+    const made = known ?? this.#inOneLife(this.#slot, (life) => life.record(workload));
     this.#references.set(workload.name, made);
     return made;
   }
 
-  /** Runs them with as much parallelism as the machine allows. */
+  /** Runs them with as much parallelism as the machine allows, each on the next cluster in the state that it begins in. */
   async run(names: readonly string[]): Promise<Outcome> {
-    const workloads = new Set(names.map((name) => planCalled(name).workload));
-    await Promise.all([...workloads].map((workload) => this.reference(workload)));
-    const verdicts = await Promise.all(names.map((name) => this.#once(name)));
+    await this.#record(names);
+    const waiting = names.map((name) => this.#pool.verdict(name));
+    while (this.#lives < Math.min(LIVES_PER_TURN * this.#atOnce, this.#pool.size)) void this.#live();
+    const verdicts = await Promise.all(waiting);
     // A plan that was slow in parallel with others is judged by how long it takes alone.
-    const alone = async (v: Verdict): Promise<Verdict> => (isLate(v) ? this.#turns.alone(() => this.#one(v.plan)) : v);
+    const alone = async (v: Verdict): Promise<Verdict> =>
+      isLate(v) ? this.#turns.alone(() => this.#inOneLife(anytime, (life) => this.#play(life, v.plan))) : v;
     return new Outcome(await Promise.all(verdicts.map(alone)));
+  }
+
+  /** Runs them one after the other on one cluster, up to the first that fails. */
+  async replay(names: readonly string[]): Promise<Outcome> {
+    await this.#record(names);
+    return this.#inOneLife(this.#slot, async (life) => {
+      const verdicts: Verdict[] = [];
+      for (const name of names) if (life.state !== 'spent') verdicts.push(await this.#play(life, name));
+      return new Outcome(verdicts);
+    });
   }
 
   /** A cluster of any name and spec, and an operator that finds it. */
@@ -67,16 +90,46 @@ export class Sweep {
     }
   }
 
-  #once(name: string): Promise<Verdict> {
-    const known = this.#verdicts.get(name);
-    const made = known ?? this.#turns.take(() => this.#one(name), planCalled(name).weight);
-    this.#verdicts.set(name, made);
-    return made;
+  async #record(names: readonly string[]): Promise<void> {
+    const workloads = new Set(names.map((name) => planCalled(name).workload));
+    await Promise.all([...workloads].map((workload) => this.reference(workload)));
   }
 
-  async #one(name: string): Promise<Verdict> {
+  async #inOneLife<T>(slot: Slot, work: (life: Life) => Promise<T>): Promise<T> {
+    const life = await Life.start(this.#world, this.#ledger, slot);
+    try {
+      return await work(life);
+    } finally {
+      await life.stop();
+    }
+  }
+
+  /** Plays plans, on one cluster after the other, as long as there are any. */
+  async #live(): Promise<void> {
+    this.#lives++;
+    try {
+      while (this.#pool.size > 0) await this.#inOneLife(this.#slot, (life) => this.#playMany(life));
+    } catch (error) {
+      this.#pool.fail(error);
+    } finally {
+      this.#lives--;
+    }
+  }
+
+  async #playMany(life: Life): Promise<void> {
+    const played: Workload[] = [];
+    for (let plan = this.#pool.take(life.state, played); plan; plan = this.#pool.take(life.state, played)) {
+      this.#pool.judge(await this.#play(life, plan.name));
+      if (++this.#done % REPORTED_EVERY === 0)
+        process.stderr.write(`${this.#done} plans are done, ${this.#pool.size} wait\n`);
+      played.push(plan.workload);
+      if (life.state === 'none') played.length = 0;
+    }
+  }
+
+  async #play(life: Life, name: string): Promise<Verdict> {
     const plan = planCalled(name);
-    const verdict = await runPlan(this.#world, this.#ledger, plan, await this.reference(plan.workload));
+    const verdict = await life.play(plan, await this.reference(plan.workload));
     if (verdict.wrong.length > 0) process.stderr.write(`${new Outcome([verdict]).failures.join('')}\n`); // report it now: the whole sweep takes long
     return verdict;
   }
@@ -99,7 +152,9 @@ export class Outcome {
       const wrong = [...verdict.wrong, ...late];
       return wrong.length === 0
         ? []
-        : [`PLAN=${verdict.plan} ./dev test sweep\n  ${wrong.join('\n  ')}${keep(verdict)}`];
+        : [
+            `PLAN=${[...verdict.before, verdict.plan].join('+')} ./dev test sweep\n  ${wrong.join('\n  ')}${keep(verdict)}`,
+          ];
     });
   }
 

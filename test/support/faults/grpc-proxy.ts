@@ -42,7 +42,7 @@ export class Rulebook {
   readonly calls: SeenCall[] = [];
   /** Connections that were ever opened. */
   opened = 0;
-  readonly #listeners: ((call: SeenCall) => void)[] = [];
+  readonly #listeners = new Set<(call: SeenCall) => void>();
   readonly #rules = new Set<{ readonly rule: Rule; seen: number }>();
 
   /** Adds a fault; the returned function removes it. */
@@ -52,9 +52,10 @@ export class Rulebook {
     return () => void this.#rules.delete(entry);
   }
 
-  /** Called with every call as it arrives. */
-  onCall(listener: (call: SeenCall) => void): void {
-    this.#listeners.push(listener);
+  /** Called with every call as it arrives, until the returned function is called. */
+  onCall(listener: (call: SeenCall) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** The fault for this call. */
