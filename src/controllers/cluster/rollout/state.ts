@@ -20,7 +20,7 @@ export function failedRollout(o: ClusterFacts): Rollout['failed'] {
   return failed && failed.restartedAt === restartRequest(o) ? failed : undefined;
 }
 
-const minorOf = (version: string): string => version.split('.').slice(0, 2).join('.');
+export const minorOf = (version: string): string => version.split('.').slice(0, 2).join('.');
 
 /**
  * The template that all members had before, if a member may go back to it. etcd does not start with an earlier minor than the
