@@ -2,9 +2,10 @@
 import { mountedBy } from '../access/mounted.ts';
 import { SecretCache } from '../access/secret-cache.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import { defragsByCluster } from '../api/etcd-defrag.ts';
 import { byClusterName, type EtcdMember } from '../api/etcd-member.ts';
 import { byCluster } from '../api/etcd-snapshot-schedule.ts';
-import { CLIENT_PORT, CLUSTER_LABEL, MANAGED_SELECTOR, PEER_PORT } from '../api/names.ts';
+import { CLIENT_PORT, CLUSTER_LABEL, MANAGED_SELECTOR, PEER_PORT, SCHEDULE_LABEL } from '../api/names.ts';
 import type { Explanation } from '../cli/assess/explanation.ts';
 import type { Context, Way } from '../cli/context.ts';
 import { explain as explainError } from '../cli/gather/access-error.ts';
@@ -15,14 +16,16 @@ import { explain } from '../controllers/cluster/explain.ts';
 import { type ClusterPorts, observe } from '../controllers/cluster/observe.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
 import type { Gathered, MemberView } from '../controllers/cluster/observed.ts';
+import { defragResource } from '../controllers/defrag/controller.ts';
 import { memberResource } from '../controllers/member/controller.ts';
 import { wantedPod } from '../controllers/member/wanted-pod.ts';
+import { snapshotResource } from '../controllers/snapshot/controller.ts';
 import { scheduleResource } from '../controllers/snapshot-schedule/controller.ts';
 import { HANDSHAKE_TIMEOUT_MS } from '../domain/timing.ts';
 import { EtcdClient } from '../etcd/client.ts';
 import { servedFingerprint } from '../etcd/handshake.ts';
 import { openSession } from '../etcd/transport.ts';
-import type { Node, Pod } from '../gen/kube.ts';
+import type { Pod } from '../gen/kube.ts';
 import { type Client, listAll } from '../kube/client.ts';
 import { isNotFound } from '../kube/errors.ts';
 import type { KubeObject } from '../kube/object.ts';
@@ -75,25 +78,39 @@ async function filled<T extends KubeObject>(
 async function storesFor(client: Client, namespace: string, limits: string[]) {
   const own = [namespace];
   const fill = <T extends KubeObject>(store: Store<T>, what: string) => filled(client, store, namespace, what, limits);
-  const [clusters, members, schedules, servicesOf, podsOf, volumes, pdbs, requested] = await Promise.all([
-    fill(new Store(clusterResource, own), 'clusters'),
-    fill(new Store(memberResource, own, [byClusterName]), 'members'),
-    fill(new Store(scheduleResource, own, [byCluster]), 'schedules'),
-    fill(new Store(services, own, [], MANAGED_SELECTOR), 'Services'),
-    fill(new Store(pods, own, [], MANAGED_SELECTOR), 'Pods'),
-    fill(new Store(persistentVolumeClaims, own, [CLUSTER_LABEL], MANAGED_SELECTOR), 'PVCs'),
-    fill(new Store(podDisruptionBudgets, own, [], MANAGED_SELECTOR), 'PodDisruptionBudgets'),
-    fill(new Store(certificates, own, [], MANAGED_SELECTOR), 'Certificates'),
-  ]);
-  return { clusters, members, schedules, services: servicesOf, pods: podsOf, volumes, pdbs, certificates: requested };
+  const [clusters, members, schedules, snapshots, defrags, servicesOf, podsOf, volumes, pdbs, requested] =
+    await Promise.all([
+      fill(new Store(clusterResource, own), 'clusters'),
+      fill(new Store(memberResource, own, [byClusterName]), 'members'),
+      fill(new Store(scheduleResource, own, [byCluster]), 'schedules'),
+      fill(new Store(snapshotResource, own, [SCHEDULE_LABEL]), 'snapshots'),
+      fill(new Store(defragResource, own, [defragsByCluster]), 'defragmentations'),
+      fill(new Store(services, own, [], MANAGED_SELECTOR), 'Services'),
+      fill(new Store(pods, own, [], MANAGED_SELECTOR), 'Pods'),
+      fill(new Store(persistentVolumeClaims, own, [CLUSTER_LABEL], MANAGED_SELECTOR), 'PVCs'),
+      fill(new Store(podDisruptionBudgets, own, [], MANAGED_SELECTOR), 'PodDisruptionBudgets'),
+      fill(new Store(certificates, own, [], MANAGED_SELECTOR), 'Certificates'),
+    ]);
+  return {
+    clusters,
+    members,
+    schedules,
+    snapshots,
+    defrags,
+    services: servicesOf,
+    pods: podsOf,
+    volumes,
+    pdbs,
+    certificates: requested,
+  };
 }
 
-/** Without the permission, nodes count as Ready: a node that could not be read is not one that was deleted. */
+/** Without the permission: a node that could not be read is not one that was deleted. */
 async function nodesFor(client: Client, limits: string[]): Promise<ClusterPorts['nodes']> {
   const before = limits.length;
   const store = await filled(client, new Store(nodes, []), '', 'nodes, which count as Ready', limits);
-  const ready: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: '' } };
-  return { get: (key) => store.get(key) ?? (limits.length > before ? ready : undefined), onChange: () => undefined };
+  if (limits.length > before) store.apply('', { type: 'missing' });
+  return store;
 }
 
 /** The ways to the members: the operator dials Pod IPs, this machine cannot. */

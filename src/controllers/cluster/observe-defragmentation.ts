@@ -17,7 +17,7 @@ export interface DefragPorts {
   readonly client: Client;
   /** Indexed by cluster. */
   readonly defrags: Store<EtcdDefrag>;
-  readonly snapshots: Pick<Store<EtcdSnapshot>, 'resource'>;
+  readonly snapshots: Store<EtcdSnapshot>;
 }
 
 type Facts = Pick<Gathered, 'defrag' | 'streams'>;

@@ -14,7 +14,7 @@ import { nameFor } from './rollout/version-snapshot.ts';
 
 export interface VersionPorts {
   readonly etcd: { readonly maintenance: Pick<MaintenancePort, 'hashKV'> };
-  readonly snapshots: Pick<Store<EtcdSnapshot>, 'get' | 'onChange'>;
+  readonly snapshots: Store<EtcdSnapshot>;
 }
 
 export async function observeVersionChange(
