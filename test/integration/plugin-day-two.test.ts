@@ -234,6 +234,24 @@ describe('members', { timeout }, () => {
   });
 });
 
+test('a full database: status says what to do, a benchmark is refused, and the alarm is listed and disarmed', {
+  timeout,
+}, async () => {
+  const namespace = await aCluster({ replicas: 1 });
+  const on = ['db', '-n', namespace];
+  const ask = { endpoint: await endpointOf(namespace), timeoutMs: 5_000 };
+  const status = await world.etcd.status(ask);
+  if (!status.ok) throw new Error(status.error.message);
+  const { memberId } = status.value;
+  expect((await world.etcd.maintenance.activate(ask, { memberId, alarm: 'noSpace' })).ok).toBe(true);
+  const shown = await plugin(['status', ...on, '--check']);
+  expect([shown.code, shown.stdout]).toEqual([2, expect.stringContaining('etcd rejects writes')]);
+  expect((await good('alarm', 'list', ...on)).stdout).toMatch(/^Alarm: NOSPACE, MemberID: [0-9a-f]{16}\n$/);
+  expect(await rejected('benchmark', ...on, '--yes')).toContain('an alarm is active');
+  await good('alarm', 'disarm', ...on, '--yes');
+  expect((await good('alarm', 'list', ...on)).stderr).toBe('no alarm is active\n');
+});
+
 test('names of clusters are completed, in any shell that kubectl completes', { timeout }, async () => {
   const namespace = await world.namespace();
   await world.createCluster(namespace, 'orders', { replicas: 0 });
