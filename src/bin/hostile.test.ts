@@ -41,7 +41,7 @@ import type { EtcdMember } from '../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
 import { decide as decideCluster } from '../controllers/cluster/decide.ts';
-import { alarmsOf } from '../controllers/cluster/observe.ts';
+import { alarmsOf } from '../controllers/cluster/observe-etcd.ts';
 import type { Gathered as ClusterObserved } from '../controllers/cluster/observed.ts';
 import { decide as decideDefrag } from '../controllers/defrag/decide.ts';
 import { decide as decidePolicy } from '../controllers/defrag-policy/decide.ts';

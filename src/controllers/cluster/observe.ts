@@ -22,11 +22,8 @@ import {
   type Tenancy,
   withoutDenied,
 } from '../../domain/tenancy.ts';
-import { ASK_TIMEOUT_MS, HASH_TIMEOUT_MS, RETAINED_MS } from '../../domain/timing.ts';
-import { askMember } from '../../etcd/ask-member.ts';
-import type { Ask } from '../../etcd/call.ts';
-import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
-import { hexId } from '../../etcd/ids.ts';
+import { ASK_TIMEOUT_MS, RETAINED_MS } from '../../domain/timing.ts';
+import type { EtcdPort } from '../../etcd/client.ts';
 import type { KvPort } from '../../etcd/kv.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
@@ -42,6 +39,7 @@ import { type CredentialsPorts, judgeSecrets, observeCredentials } from './crede
 import { endpointsOf, hostsOf } from './etcd-calls.ts';
 import type { ChangePorts } from './execute-etcd-call.ts';
 import { type DefragPorts, observeDefrag, withReads } from './observe-defragmentation.ts';
+import { askEach, askEtcd, etcdView, lowestRevision, withHashes } from './observe-etcd.ts';
 import { type MemberStores, memberViews, viewOf, withFreshEvidence } from './observe-members.ts';
 import { lacksPolicy, type NetworkPorts, observeNetwork } from './observe-network.ts';
 import { type ObjectPorts, observeObject, observePdb } from './observe-objects.ts';
@@ -50,7 +48,7 @@ import { observeRestore, type RestorePorts } from './observe-restore.ts';
 import { observeSuccessors, type SuccessorPorts } from './observe-successors.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
 import { observeVersionChange, type VersionPorts } from './observe-version-change.ts';
-import { type EtcdView, type Gathered, isInconsistent, type MemberView, seedName, wantsPdb } from './observed.ts';
+import { type Gathered, type MemberView, seedName, wantsPdb } from './observed.ts';
 import { isQuarantined } from './quarantine.ts';
 
 export interface ClusterPorts
@@ -97,18 +95,15 @@ export async function observe(
   const hosts = hostsOf(seen);
   const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
   const requests = { etcd: ports.etcd, ask: { timeoutMs: ASK_TIMEOUT_MS, signal, access } };
-  const [headless, client, pdb, list, answered] = await Promise.all([
-    observeObject(ports.client, ports.services, cluster, headlessServiceName(name), signal),
-    observeObject(ports.client, ports.services, cluster, clientServiceName(name), signal),
-    observePdb(ports, cluster, signal),
+  const [objects, list, answered] = await Promise.all([
+    observeObjects(ports, cluster, signal),
     askEtcd(requests, cluster, seen),
     askEach(requests, cluster, seen),
   ]);
   const listed = list.is === 'answers' ? list.view : list;
   const uncached = await listUncachedMembers(ports, cluster, answered, listed, signal);
   const views = [...answered, ...uncached.map((object) => viewOf(ports, cluster, object))];
-  const hashed = await withHashes(requests, views);
-  const readable = await withReads(ports.etcd.kv, requests.ask, cluster, hashed);
+  const readable = await withReads(ports.etcd.kv, requests.ask, cluster, await withHashes(requests, views));
   const members = await withFreshEvidence(ports, readable, signal);
   const etcd = await etcdView(requests, cluster, members, list);
   const ask = list.is === 'answers' ? { ...requests.ask, endpoint: list.from } : undefined;
@@ -123,9 +118,7 @@ export async function observe(
     ...refusedSince(memory, ports.now()),
     replacementRate: ports.replacements.rate(ports.now(), cluster),
     cluster,
-    services: { headless, client },
-    pdb,
-    ...(await observeNetwork(ports, cluster, signal)),
+    ...objects,
     seed: heldSeed(ports, cluster),
     seedObservedMs: ports.observedMs(seedKey(key), seedState(cluster, members)),
     members: members.map(({ status: _status, ...m }) => ({ ...m, ...unready(ports, m) })),
@@ -150,6 +143,17 @@ function isUnusedQuarantined({ members }: ClusterPorts, pvc: PersistentVolumeCla
   const { namespace = '', labels } = pvc.metadata;
   const user = members.get(refKey({ namespace, name: labels?.[COMPONENT_LABEL] ?? '' }));
   return isQuarantined(pvc) && controllerOf(pvc) === undefined && !user;
+}
+
+async function observeObjects(ports: ClusterPorts, cluster: EtcdCluster, signal: AbortSignal) {
+  const { name } = identity(cluster);
+  const [headless, client, pdb, network] = await Promise.all([
+    observeObject(ports.client, ports.services, cluster, headlessServiceName(name), signal),
+    observeObject(ports.client, ports.services, cluster, clientServiceName(name), signal),
+    observePdb(ports, cluster, signal),
+    observeNetwork(ports, cluster, signal),
+  ]);
+  return { services: { headless, client }, pdb, ...network };
 }
 
 function heldSeed({ members }: ClusterPorts, cluster: EtcdCluster): Gathered['seed'] {
@@ -199,12 +203,6 @@ const refusedSince = ({ failures }: Memory, now: number): Pick<Gathered, 'refuse
   return refusal ? { refusedSince: refusal.since } : {};
 };
 
-/** What requests to members in this reconcile share. */
-interface Requests {
-  readonly etcd: ClusterPorts['etcd'];
-  readonly ask: Omit<Ask, 'endpoint'> & { readonly access: Access };
-}
-
 /**
  * The cache may show that the garbage collector deletes the objects of a cluster before it shows that the cluster is deleted, and
  * the controller would recreate them. So when an object is missing or being deleted, and before a member is adopted, it reads
@@ -242,127 +240,3 @@ const isAbove = (replicas: number, members: readonly EtcdMember[]): boolean =>
 /** There is no PodDisruptionBudget before the bootstrap, nor while the cluster is paused. */
 const hasPdb = (cluster: EtcdCluster): boolean =>
   wantsPdb(cluster) && cluster.status?.clusterID !== undefined && cluster.status.observed?.replicas !== 0;
-
-type Answers = Extract<EtcdView, { readonly is: 'answers' }>;
-
-/** A member with the status that its etcd reported. */
-type AskedMember = MemberView & { readonly status?: MemberStatus };
-
-/** Asks every member of a bootstrapped cluster for its own status. */
-function askEach(
-  { etcd, ask }: Requests,
-  cluster: EtcdCluster,
-  members: readonly MemberView[],
-): Promise<readonly AskedMember[]> {
-  const clusterID = cluster.status?.clusterID;
-  const askOne = async (m: MemberView): Promise<AskedMember> => {
-    const [endpoint] = endpointsOf(m);
-    if (clusterID === undefined || endpoint === undefined) return m;
-    const expected = { clusterID, memberID: m.object.status?.memberID };
-    const answer = await askMember(etcd, { ...ask, endpoint }, expected);
-    if (answer.is === 'otherMember') return { ...m, answersAs: answer.id };
-    return answer.is === 'answers' ? { ...m, self: answer.self, status: answer.status } : m;
-  };
-  return Promise.all(members.map(askOne));
-}
-
-export const alarmsOf = (members: readonly { readonly status?: Pick<MemberStatus, 'alarms'> }[]): Answers['alarms'] => {
-  const all = members.flatMap(({ status }) => status?.alarms ?? []);
-  const named = all.map(({ memberId, alarm }) => ({ id: hexId(memberId), alarm }));
-  return [...new Map(named.map((each) => [`${each.id} ${each.alarm}`, each])).values()];
-};
-
-/** All members have it. */
-const lowestRevision = (statuses: readonly MemberStatus[]): bigint =>
-  statuses.reduce((min, s) => (s.revision < min ? s.revision : min), statuses[0]?.revision ?? 0n);
-
-/** When corruption is reported, asks all members for the hash at the lowest revision, which all of them have, to find whose data differs. */
-async function withHashes({ etcd, ask }: Requests, members: readonly AskedMember[]): Promise<readonly AskedMember[]> {
-  const statuses = members.flatMap((m) => m.status ?? []);
-  const alarmed = statuses.some((s) => s.alarms.some(({ alarm }) => alarm === 'CORRUPT'));
-  if (!alarmed && !members.some(isInconsistent)) return members;
-  const revision = lowestRevision(statuses);
-  return Promise.all(
-    members.map(async (m) => {
-      const [endpoint] = endpointsOf(m);
-      if (!m.self || endpoint === undefined) return m;
-      const answer = await etcd.maintenance.hashKV({ ...ask, endpoint, timeoutMs: HASH_TIMEOUT_MS }, revision);
-      if (!answer.ok) return m;
-      return { ...m, self: { ...m.self, hash: `${answer.value.compactRevision}:${answer.value.hash}` } };
-    }),
-  );
-}
-
-/**
- * etcd 3.5 exits when it joins a cluster that has no cluster version yet, which is so for a moment after the seed has started.
- * No RPC returns the cluster version; validating a downgrade changes nothing and fails differently without one.
- */
-async function lacksVersion(
-  { etcd, ask }: Requests,
-  cluster: EtcdCluster,
-  members: readonly MemberView[],
-  list: Listed,
-): Promise<boolean> {
-  const alone = list.is === 'answers' && list.view.members.length === 1 && (cluster.spec.replicas ?? 1) > 1;
-  const old = members.find(({ self }) => self?.version.startsWith('3.5.'));
-  const [endpoint] = alone && old ? endpointsOf(old) : [];
-  if (endpoint === undefined) return false;
-  const answer = await etcd.maintenance.downgrade({ ...ask, endpoint }, 'validate', '0.0.1');
-  return !answer.ok && answer.error.kind === 'busy';
-}
-
-/** The member list, with the cluster version where a rule needs it. */
-async function etcdView(
-  requests: Requests,
-  cluster: EtcdCluster,
-  members: readonly AskedMember[],
-  list: Listed,
-): Promise<EtcdView> {
-  if (list.is !== 'answers') return list;
-  const unversioned = await lacksVersion(requests, cluster, members, list);
-  return { ...list.view, ...(unversioned && { unversioned }), alarms: alarmsOf(members) };
-}
-
-/** Voters with a ready Pod are the most likely to return a linearizable member list. */
-const rank = ({ object, pod }: MemberView): number =>
-  (object.status?.isVoter === true ? 2 : 0) + (pod.is === 'present' && pod.ready ? 1 : 0);
-
-type Listed =
-  | Exclude<EtcdView, Answers>
-  /** With the endpoint that returned the list. */
-  | { readonly is: 'answers'; readonly view: Answers; readonly from: string };
-
-/**
- * Asks voters first. The list is linearizable, so the first response is that of the quorum. One member with the volume of another
- * cluster must not keep the others from being repaired: its list counts only when no other member responds.
- */
-async function askEtcd(
-  { etcd, ask }: Requests,
-  { status }: EtcdCluster,
-  members: readonly MemberView[],
-): Promise<Listed> {
-  const order = [...members].sort((a, b) => rank(b) - rank(a));
-  let view: Listed = { is: 'notAsked' };
-  let ofAnother: Listed | undefined;
-  for (const endpoint of order.flatMap(endpointsOf)) {
-    const response = await etcd.memberList({ ...ask, endpoint, linearizable: true });
-    if (!response.ok) {
-      const { kind, message } = response.error;
-      if (kind === 'authFailed') return { is: 'authRejected', message }; // every member would reject it too, and each attempt takes long
-      const authRequired: boolean = kind === 'authRequired' || view.is === 'authRequired';
-      view = { is: authRequired ? 'authRequired' : 'unreachable', message };
-      continue;
-    }
-    const { clusterId, members: entries } = response.value;
-    const listed = entries.map(({ id, name, peerURLs, isLearner }) => ({ id: hexId(id), name, peerURLs, isLearner }));
-    const clusterID = hexId(clusterId);
-    const answer: Listed = {
-      is: 'answers',
-      from: endpoint,
-      view: { is: 'answers', clusterID, members: listed, alarms: [] },
-    };
-    if (clusterID === (status?.clusterID ?? clusterID)) return answer;
-    ofAnother ??= answer;
-  }
-  return ofAnother ?? view;
-}

@@ -5,7 +5,6 @@ import { PVC_TERMINATING } from '../../api/etcd-member.ts';
 import { clusterSelector } from '../../api/names.ts';
 import { type ConditionUpdate, findCondition, updateConditions } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
-import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { isSuspended, SUSPENDED } from '../../domain/suspend.ts';
@@ -13,15 +12,16 @@ import { REFUSED_POD_RECHECK_MS, UNREADABLE_RECHECK_MS } from '../../domain/timi
 import { readFailed } from '../../domain/unread.ts';
 import { iso } from '../../lib/time.ts';
 import type { UpkeepTask } from '../../runtime/plan.ts';
-import { BACKUP_FRESH, backupConditions, backupRequeueMs } from './backup.ts';
+import { backupRequeueMs } from './backup.ts';
 import type { ClusterCall } from './calls.ts';
 import type { CredentialsDecision } from './credentials/decide.ts';
 import { ROTATING } from './credentials/state.ts';
-import { AUTH_ENABLED, CERTIFICATES_VALID } from './credentials/status.ts';
+import { AUTH_ENABLED } from './credentials/status.ts';
 import { isMarkerOver } from './defragmentation.ts';
 import { foreignMembers, foreignMessage, ownEntries } from './foreign-members.ts';
+import { furtherConditions, PASSING } from './further-conditions.ts';
 import { lossOfAll } from './loss.ts';
-import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC, stepFailures } from './managed-objects.ts';
+import { stepFailures } from './managed-objects.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
   brokenMembers,
@@ -44,48 +44,14 @@ import { quarantinedVolumes } from './quarantine.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted, isRateLimited } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
-import { restoreConditions } from './restore.ts';
 import { rolloutProgress, rolloutRequeueMs } from './rollout/progress.ts';
-import { VERSION_CHANGE_READY, versionConditions, versionRequeueMs } from './rollout/version-conditions.ts';
+import { versionRequeueMs } from './rollout/version-conditions.ts';
 import { versionUnsettled } from './rollout/version-facts.ts';
-import {
-  IMAGE_ALLOWED,
-  IN_PLACE_FIELDS,
-  imageConditions,
-  notYet,
-  progressDeadline,
-  QUOTA_FITS_VOLUME,
-  quotaConditions,
-  specBlockedBy,
-  unapplied,
-} from './spec-drift.ts';
-import {
-  FIELDS_IGNORED,
-  ignoredConditions,
-  issueConditions,
-  KNOWN_ISSUES,
-  PEERS_PINNED,
-  peerConditions,
-} from './spec-warnings.ts';
+import { IN_PLACE_FIELDS, progressDeadline, specBlockedBy, unapplied } from './spec-drift.ts';
 
 type Condition = Omit<ConditionUpdate, 'type'>;
 const yes = (reason: string, message: string): Condition => ({ status: 'True', reason, message });
 const no = (reason: string, message: string): Condition => ({ status: 'False', reason, message });
-
-/** Conditions that are removed when nothing reports them. AuthEnabled is not among them: it is left as it is while etcd does not respond. */
-const PASSING = [
-  CERTIFICATES_VALID,
-  BACKUP_FRESH,
-  QUOTA_FITS_VOLUME,
-  FIELDS_IGNORED,
-  KNOWN_ISSUES,
-  PEERS_PINNED,
-  IMAGE_ALLOWED,
-  VERSION_CHANGE_READY,
-  MANAGED_OBJECTS_IN_SYNC,
-  NOT_YET_SUPPORTED,
-  SUSPENDED,
-];
 
 /** What was decided, as far as the status reports it. */
 export interface Decisions {
@@ -128,16 +94,7 @@ export function statusOf(
     { type: 'Progressing', ...progressing(s, reached) },
     { type: 'Degraded', ...degraded(s) },
     ...credentials.conditions,
-    ...restoreConditions(o, s.formed),
-    ...backupConditions(o),
-    ...quotaConditions(o),
-    ...ignoredConditions(o),
-    ...issueConditions(o),
-    ...peerConditions(o),
-    ...imageConditions(o),
-    ...versionConditions(o),
-    ...inSyncConditions(o, tasks),
-    ...notYetConditions(notYet(o)),
+    ...furtherConditions(o, s.formed, tasks),
     ...(s.suspended ? [{ type: SUSPENDED, ...yes('Suspended', s.message) }] : []),
   ];
   const obsolete = [...PASSING, ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED])];

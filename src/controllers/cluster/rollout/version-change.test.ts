@@ -129,4 +129,13 @@ describe('a member that joins', () => {
       `delete ${name(all.length)}`,
     );
   });
+
+  test('in memory, where members are replaced, an upgrade begins with one that joins', () => {
+    const memory = { storage: { size: '1Gi', medium: 'Memory' } } as const;
+    const members = [at('3.6.16', { spec: memory }), at('3.6.16', { spec: memory })];
+    const o = (status: object) =>
+      withCredentials(world(members, { leader: 2, replicas: 3, spec: { version: '3.7.3', ...memory }, status }));
+    expect(joinTarget(o({ rollout: { since: '2026-01-01T00:00:00Z' } })).version).toBe('3.7.3');
+    expect(joinTarget(o({})).version).toBe('3.6.16');
+  });
 });

@@ -89,11 +89,15 @@ export function beforeVersionChange(o: Observed): ClusterDecision | undefined {
   return waiting.length === 0 ? undefined : waitFor(waiting, `has rewritten its data for etcd ${minorName(to)}`);
 }
 
-/** Whether etcd starts with the target version, as a new member of this cluster. An upgrade begins with a running member. */
+/** Data in memory is lost with its Pod, so such members are replaced: their upgrade begins with a member that joins. */
+const startsWithJoin = (o: ClusterFacts): boolean =>
+  wanted(o).storage.medium === 'Memory' && o.cluster.status?.rollout?.since !== undefined;
+
+/** Whether etcd starts with the target version, as a new member of this cluster. On volumes, an upgrade begins with a running member. */
 function isTargetStartable(o: ClusterFacts): boolean {
   const [to, versions] = [targetMinor(o), reportedVersions(o)];
   if (versions.length === 0) return true;
-  if (pathRefused(versions, wanted(o).version) || !hasStarted(o)) return false;
+  if (pathRefused(versions, wanted(o).version) || !(hasStarted(o) || startsWithJoin(o))) return false;
   return versions.some((version) => minorOf(version) <= to) || unreadableByTarget(o).length === 0;
 }
 
