@@ -56,6 +56,8 @@ export const DANGEROUS: readonly Sentence[] = [
   ]),
   ...of('src/controllers/cluster/observe.ts', [
     ['presentCluster', 'if', 3, 'true', 'a deleted cluster is bootstrapped again, because the cache is late'],
+  ]),
+  ...of('src/controllers/cluster/observe-etcd.ts', [
     ['askEtcd', 'linearizable:', 1, 'false', 'a member list is believed that no quorum confirms'],
   ]),
   ...of('src/controllers/cluster/rules/repair.ts', [
