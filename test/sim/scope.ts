@@ -41,7 +41,6 @@ export const SCOPE: Scope = {
     'nodeCutOff',
     'nodeGone',
     'nodeOutOfService',
-    'cordon',
     'reuseAddress',
     'isolate',
     'forceNew',

@@ -52,7 +52,6 @@ const ACTIONS = {
   nodeCutOff: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 900_000 }) },
   nodeGone: { n: fc.nat(20) },
   nodeOutOfService: { n: fc.nat(20) },
-  cordon: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 900_000 }) },
   reuseAddress: { n: fc.nat(20), ms: fc.integer({ min: 60_000, max: 300_000 }) },
   isolate: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 120_000 }) },
   forceNew: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 60_000 }) },

@@ -59,12 +59,6 @@ const answeringAs = (o: Gathered, n: number, answersAs: string): Gathered => ({
   members: o.members.map((m, i) => (i === n - 1 ? { ...m, answersAs } : m)),
 });
 
-/** Its own etcd responds as a learner. */
-const asLearner = (o: Gathered, n: number): Gathered => ({
-  ...o,
-  members: o.members.map((m, i) => (i === n - 1 && m.self ? { ...m, self: { ...m.self, isLearner: true } } : m)),
-});
-
 describe('the rule that decides', () => {
   test.each<[string, Gathered, string, readonly string[]]>([
     ['all members are healthy', world([up, up, up]), 'steady', []],
@@ -227,24 +221,6 @@ describe('the rule that decides', () => {
     [
       'a member that is not listed responds with the cluster ID',
       world([up, up, { as: 'unlisted', voted: true }]),
-      'deleteRemovedMember',
-      [],
-    ],
-    [
-      'a learner that is not listed responds, as one of a cluster that a user had forced and taken back',
-      asLearner(world([up, up, { as: 'unlisted' }]), 3),
-      'deleteRemovedMember',
-      [`delete ${name(3)}`],
-    ],
-    [
-      'the same, but half of the recorded voters is not listed either: nothing is deleted',
-      asLearner(world([up, { as: 'unlisted' }, { ...down, as: 'unlisted', voted: true }]), 2),
-      'deleteRemovedMember',
-      [],
-    ],
-    [
-      'a recorded voter that is not listed responds as a learner: nothing is deleted',
-      asLearner(world([up, up, { as: 'unlisted', voted: true }]), 3),
       'deleteRemovedMember',
       [],
     ],

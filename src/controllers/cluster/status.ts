@@ -77,6 +77,8 @@ export function statusOf(
     s.unsettled === undefined &&
     s.held === undefined &&
     s.credentials.unsecured === undefined;
+  // By its own measure: what waits for something else, such as storage.size, does not keep it open.
+  const isRolledOut = s.paused === undefined && arrived && !s.rollout && s.unsettled === undefined;
   const reached = arrived && isApplied && s.terminating === undefined;
   const {
     progressDeadline: deadline,
@@ -101,7 +103,7 @@ export function statusOf(
   return {
     ...rest,
     ...(deadline !== undefined && !reached && !waits && { progressDeadline: deadline }),
-    ...(rollout && { rollout: reached && s.paused === undefined ? {} : rollout }),
+    ...(rollout && { rollout: isRolledOut ? {} : rollout }),
     ...(repair !== undefined && !hasRecovered(o) && { repair }),
     ...(defragmentation && { defragmentation }),
     readyMembers: s.ready,

@@ -42,20 +42,6 @@ function breakForAWhile(world: World, n: number, how: 'off' | 'cutOff', ms: numb
   return node !== undefined;
 }
 
-/** A user is about to drain it, and changes their mind after a while. */
-function cordon({ world, undo }: Stage, n: number, ms: number): boolean {
-  const schedulable = world.nodes.all.filter(({ state, cordoned }) => state === 'up' && !cordoned);
-  const node = schedulable.length < 2 ? undefined : chosen(schedulable, n);
-  if (!node) return false;
-  world.nodes.cordon(node, true);
-  const takeBack = (): void => {
-    if (undo.delete(takeBack)) world.nodes.cordon(node, false);
-  };
-  undo.add(takeBack);
-  world.ground.timeline.after(ms, takeBack);
-  return true;
-}
-
 /** Kills the process, then damages its data directory. */
 function breakVolume(world: World, n: number, how: (run: Run) => void): boolean {
   const run = chosen(
@@ -175,7 +161,6 @@ type Kinds =
   | 'nodeCutOff'
   | 'nodeGone'
   | 'nodeOutOfService'
-  | 'cordon'
   | 'reuseAddress'
   | 'isolate'
   | 'forceNew'
@@ -221,7 +206,6 @@ export const machineDeeds: Deeds<Kinds> = {
     if (node) world.nodes.declareOutOfService(node);
     return node !== undefined;
   },
-  cordon: (stage, { n, ms }) => cordon(stage, n, ms),
   isolate: ({ world }, { n, ms }) => {
     const process = chosen(running(world), n)?.process;
     if (!process) return false;

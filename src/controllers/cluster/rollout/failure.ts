@@ -2,8 +2,11 @@
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../../api/etcd-member.ts';
+import { findCondition } from '../../../domain/conditions.ts';
+import { SUSPENDED } from '../../../domain/suspend.ts';
 import { iso } from '../../../lib/time.ts';
 import {
+  desired,
   evidence,
   isNotBeingDeleted,
   isReadyVoter,
@@ -32,6 +35,8 @@ const isServing = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && is
 /** The member that has the edit and is not ready when the deadline of its restart has passed. */
 function failedMember(o: Observed): MemberView | undefined {
   const { progressDeadline, observed } = o.cluster.status ?? {};
+  // The time that a change spent suspended or paused does not count: no Pod was created meanwhile.
+  if (desired(o) === 0 || findCondition(o.cluster.status?.conditions, SUSPENDED)) return undefined;
   if (progressDeadline === undefined || o.now < Date.parse(progressDeadline) || failedRollout(o)) return undefined;
   return o.members.find(
     (m) =>

@@ -4,6 +4,7 @@ import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
 import type { Template } from '../../../api/template.ts';
 import type { Blocked } from '../../../domain/disruption.ts';
 import { isBeforeRestart } from '../../../domain/pod-template.ts';
+import { present } from '../../../lib/present.ts';
 import { type ClusterFacts, hasJoined, isNotBeingDeleted, type MemberView, nameOf, wanted } from '../observed.ts';
 import { differingFields, fitted, lackedFields } from './template.ts';
 import { windowBlockedBy } from './windows.ts';
@@ -38,7 +39,11 @@ export function previousTemplate(o: ClusterFacts): Template | undefined {
 /** What new members are created with: after a rollout that failed, what all members had before. */
 export function templateOfNew(o: ClusterFacts): Target {
   const previous = failedRollout(o) && previousTemplate(o);
-  return previous ? { ...previous, replicas: wanted(o).replicas } : wanted(o);
+  if (!previous) return wanted(o);
+  // Patched in place: with the previous one, a joining member would be patched, and recreated because it differs, again and again.
+  const { additionalMetadata: _, ...template } = previous;
+  const { replicas, additionalMetadata } = wanted(o);
+  return { ...template, replicas, ...present({ additionalMetadata }) };
 }
 
 /** What a running member should have. After a rollout that failed, its member gets back what it had, and no other member is changed. */

@@ -69,8 +69,8 @@ export function deleteRemovedMember(o: Observed): Decided {
   if (!entries || !removed) return undefined;
   const voters = o.members.filter((m) => m.object.status?.isVoter === true);
   const listed = voters.filter((m) => entryOf(o, m));
-  const serves = (removed.self !== undefined && !isOnlyLearner(removed)) || removed.answersAs !== undefined;
-  if (hasJoined(removed) && (serves || listed.length < quorumOf(voters.length)))
+  const responds = removed.self !== undefined || removed.answersAs !== undefined;
+  if (hasJoined(removed) && (responds || listed.length < quorumOf(voters.length)))
     return {
       message: `etcd does not list ${nameOf(removed)}, which was a member. The operator deletes nothing, because the list may be wrong. If the member was removed on purpose, delete the EtcdMember`,
       requeueAfterMs: UNLISTED_MEMBER_RECHECK_MS,
@@ -81,13 +81,6 @@ export function deleteRemovedMember(o: Observed): Decided {
     steps: [{ do: 'delete', what: refTo('EtcdMember', removed.object) }],
   };
 }
-
-/**
- * A learner that was added to the list of a member that a user had started with --force-new-cluster: it counts for no quorum. As
- * long as it stays, members that are being deleted are never removed.
- */
-const isOnlyLearner = ({ object, self }: MemberView): boolean =>
-  object.status?.isVoter !== true && self?.isLearner === true;
 
 /** Order of removal: members that lose their data, then unhealthy members, then learners, then followers, then the newest. */
 function removalOrder(o: Observed): readonly MemberView[] {
