@@ -164,11 +164,10 @@ function heldSeed({ members }: ClusterPorts, cluster: EtcdCluster): Gathered['se
 
 export const readinessKey = (key: string): string => `Readiness ${key}`;
 
-/** A kubelet that was cut off reports at first what it had probed meanwhile. Where no Pod is in the cache, one may have been created already. */
+/** A kubelet that was cut off reports at first what it had probed meanwhile. */
 function unready(ports: ClusterPorts, { object, pod, nodeReady }: MemberView): Pick<MemberView, 'unreadyForMs'> {
-  const isUnready = pod.is === 'absent' || !pod.ready;
-  const run = pod.is === 'absent' ? 'no Pod' : `${pod.uid} ${pod.runningSince}`;
-  const state = isUnready ? `${run} ${nodeReady}` : undefined;
+  const isUnready = pod.is === 'present' && !pod.ready;
+  const state = isUnready ? `${pod.uid} ${pod.runningSince} ${nodeReady}` : undefined;
   const unreadyForMs = ports.observedMs(readinessKey(keyOf(object)), state);
   return isUnready ? { unreadyForMs } : {};
 }

@@ -67,6 +67,52 @@ export const specs: readonly Row[] = [
   ['a suspended cluster', { suspend: true }],
   ['a suspension that is neither true nor false', { suspend: 'yes' }, 'spec.suspend'],
 
+  [
+    'updates with everything',
+    {
+      updateStrategy: {
+        type: 'RollingUpdate',
+        minReadySeconds: 30,
+        maintenanceWindows: [{ schedule: '0 2 * * 6', duration: '1h30m', timeZone: 'Europe/Berlin' }],
+      },
+    },
+  ],
+  ['updates as Pods are deleted', { updateStrategy: { type: 'OnDelete' } }],
+  ['a window in UTC', { updateStrategy: { maintenanceWindows: [{ schedule: '0 2 * * *', duration: '2h' }] } }],
+  [
+    'a window of no unit',
+    { updateStrategy: { maintenanceWindows: [{ schedule: '0 2 * * *', duration: '2' }] } },
+    'spec.updateStrategy.maintenanceWindows[0].duration',
+  ],
+
+  ['NetworkPolicies for members and the operator only', { networkPolicy: {} }],
+  ...(['clients', 'monitoring'] as const).flatMap((who): readonly Row[] => {
+    const from = (...peers: readonly object[]) => ({ networkPolicy: { [who]: peers } });
+    const labels = { matchLabels: { a: 'b' } };
+    const ipBlock = { cidr: '192.0.2.0/24', except: ['192.0.2.128/25'] };
+    const refused = `networkPolicy.${who}[0]: Invalid value: set podSelector, namespaceSelector or both; or ipBlock alone`;
+    return [
+      [
+        `${who} of every kind`,
+        from(
+          { podSelector: labels },
+          { namespaceSelector: labels },
+          { podSelector: {}, namespaceSelector: {} },
+          { ipBlock },
+          { ipBlock: { cidr: '2001:db8::/32' } },
+        ),
+      ],
+      [`${who} from nowhere`, from({}), refused],
+      [`${who} by Pod and address`, from({ podSelector: labels, ipBlock }), refused],
+      [`${who} by namespace and address`, from({ namespaceSelector: labels, ipBlock }), refused],
+      [
+        `${who} at an address without a length`,
+        from({ ipBlock: { cidr: '192.0.2.1' } }),
+        `networkPolicy.${who}[0].ipBlock.cidr`,
+      ],
+    ];
+  }),
+
   ['authentication off by an empty object', { auth: {} }],
   ['authentication off', { auth: { enabled: false } }],
   ['authentication', { ...auth, tls: server }],
@@ -86,7 +132,11 @@ export const specs: readonly Row[] = [
   ['a snapshot from S3', restore({ s3 })],
   ['a snapshot from a volume', restore({ pvc: { claimName: 'c', subPath: 'a/b.db' } })],
   ['an empty bootstrap', { bootstrap: {} }],
-  ['a snapshot from nowhere', restore({}), 'set exactly one of s3, gcs, azure and pvc'],
+  [
+    'a snapshot from nowhere',
+    restore({}),
+    'set exactly one of s3, gcs, azure, pvc, snapshotRef and latest.scheduleRef',
+  ],
   ['a snapshot from two places', restore({ s3, pvc: { claimName: 'c', subPath: 'x' } }), 'set exactly one of s3'],
   ['an object without a key', restore({ s3: { ...s3, key: '' } }), 'bootstrap.restore.source.s3.key is empty'],
   ['a volume without a file', restore({ pvc: { claimName: 'c' } }), 'bootstrap.restore.source.pvc.subPath is empty'],

@@ -130,6 +130,8 @@ export const policies: readonly Row[] = [
   [
     'with everything',
     policy({
+      timeZone: 'Europe/Berlin',
+      windowSeconds: 3600,
       suspend: true,
       concurrencyPolicy: 'Allow',
       startingDeadlineSeconds: 60,

@@ -1,4 +1,4 @@
-/** Affinities and selectors: the same rules at every place where a Pod has them. Each spec is added to `version: 3.6.16`. */
+/** Affinities and selectors: the same rules at every place that has them. Each spec is added to `version: 3.6.16`. */
 import type { Row } from './row.ts';
 
 type Within = (part: object) => object;
@@ -35,6 +35,12 @@ const selectors: Places = [
       ],
     }),
   ],
+  ...(['clients', 'monitoring'] as const).flatMap((who) =>
+    (['podSelector', 'namespaceSelector'] as const).map((kind): Places[number] => [
+      `the ${kind} of ${who}`,
+      (selector) => ({ networkPolicy: { [who]: [{ [kind]: selector }] } }),
+    ]),
+  ),
 ];
 const nodeTerms: Places = [
   ['required nodeAffinity', (term) => ({ affinity: { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms: [term] } } } })],
