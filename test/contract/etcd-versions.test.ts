@@ -46,4 +46,55 @@ describe.concurrent.each(upgradable)('etcd $name', ({ start, version, newer, bef
     expect(must(await maintenance.status(ask(seed))).version).toBe(version);
     expect(must(await kv.range(ask(seed), { key: 'k' })).count).toBe(1n);
   });
+
+  it('of three members is taken back without a downgrade while one runs the old minor', async ({ world }) => {
+    const nodes = await world.together(3);
+    const [first, second] = nodes;
+    const join = { initialCluster: initialCluster(nodes), state: 'new' } as const;
+    await written(world, first, before);
+    const restart = async (node: WorldNode, as: typeof version | typeof newer) => {
+      await node.stop('gently');
+      node.start(join, as);
+      await node.ready();
+    };
+    await restart(first, newer);
+    await restart(second, newer);
+    await world.pass(5_000); // etcd compares the versions of its members every four seconds
+    await restart(first, version);
+    await restart(second, version);
+    expect(must(await world.etcd.maintenance.status(ask(first))).version).toBe(version);
+  });
+
+  it('of three members is downgraded one by one, and goes forward again after a cancellation', async ({ world }) => {
+    const nodes = await world.together(3);
+    const [first] = nodes;
+    const { kv, maintenance } = world.etcd;
+    const join = { initialCluster: initialCluster(nodes), state: 'new' } as const;
+    const restart = async (node: WorldNode, as: typeof version | typeof newer) => {
+      await node.stop('gently');
+      node.start(join, as);
+      await node.ready();
+    };
+    const all = async (as: string | undefined) => {
+      for (const node of nodes) await written(world, node, as);
+    };
+    await all(before);
+    for (const node of nodes) await restart(node, newer);
+    await all(after);
+    must(await kv.put(ask(first), 'k', 'v'));
+    must(await maintenance.downgrade(ask(first), 'enable', older));
+    await all(older);
+    await restart(first, version);
+    expect(must(await maintenance.status(ask(nodes[1]))).downgradeTo).toBe(older);
+
+    must(await maintenance.downgrade(ask(nodes[1]), 'cancel'));
+    await restart(first, newer);
+    await all(after);
+
+    must(await maintenance.downgrade(ask(first), 'enable', older));
+    await all(older);
+    for (const node of nodes) await restart(node, version);
+    await all(before);
+    expect(must(await kv.range(ask(first), { key: 'k' })).count).toBe(1n);
+  });
 });

@@ -10,10 +10,12 @@ export const minorOf = (version: string): number => Number(version.split('.')[1]
 const shortOf = (version: string): string => `3.${minorOf(version)}.0`;
 
 /** The error when this version cannot start with the data of that cluster. */
-export function mayStart(version: string, { version: agreed, downgradeTo }: State): string | undefined {
-  if (agreed === undefined || minorOf(version) >= minorOf(agreed)) return undefined;
-  if (downgradeTo !== undefined && minorOf(version) === minorOf(downgradeTo)) return undefined;
-  return 'invalid downgrade; server version is lower than determined cluster version';
+export function mayStart(version: string, { version: agreed }: State): string | undefined {
+  if (agreed === undefined) return undefined;
+  if (minorOf(version) > minorOf(agreed) + 1) return 'unmarshal should never fail: the data is of two minors before';
+  return minorOf(version) < minorOf(agreed)
+    ? 'invalid downgrade; server version is lower than determined cluster version'
+    : undefined;
 }
 
 export function checkVersion(group: Group, live: readonly ModelNode[], now: number): void {
@@ -24,21 +26,22 @@ export function checkVersion(group: Group, live: readonly ModelNode[], now: numb
   const known = all.filter((version) => version !== undefined);
   // A member that has not published its version may have the lowest; only the first cluster version is set without it.
   if (known.length === 0 || (agreed !== undefined && known.length < all.length)) return;
-  const [lowest] = known.map(minorOf).sort((a, b) => a - b);
-  const wanted = `3.${lowest}.0`;
-  if (agreed !== undefined && minorOf(wanted) > minorOf(agreed) && downgradeTo === undefined)
-    group.commit((state) => void (state.version = wanted));
-  if (agreed === undefined) group.commit((state) => void (state.version = wanted));
-  if (downgradeTo !== undefined && known.every((version) => shortOf(version) === downgradeTo))
-    group.commit((state) => {
-      state.version = downgradeTo;
-      state.downgradeTo = undefined;
-    });
+  const [lowest = 0] = known.map(minorOf).sort((a, b) => a - b);
+  if (downgradeTo !== undefined) return checkDowngrade(group, known, lowest, downgradeTo);
+  if (agreed === undefined || lowest > minorOf(agreed)) group.commit((state) => void (state.version = `3.${lowest}.0`));
 }
 
-/** The storage version of the database; before 3.6 it is not reported. */
-export function storageVersion({ version }: ModelNode, { version: agreed, downgradeTo }: State): string | undefined {
-  return minorOf(version) < 6 ? undefined : (downgradeTo ?? agreed);
+/** The cluster version is lowered while all members still run the later minor, and the downgrade ends when all run its target. */
+function checkDowngrade(group: Group, known: readonly string[], lowest: number, target: string): void {
+  if (group.state.version !== target) {
+    if (lowest === minorOf(target) + 1) group.commit((state) => void (state.version = target));
+  } else if (known.every((version) => shortOf(version) === target))
+    group.commit((state) => void (state.downgradeTo = undefined));
+}
+
+/** The storage version of the database follows the cluster version; before 3.6 it is not reported. */
+export function storageVersion({ version }: ModelNode, { version: agreed }: State): string | undefined {
+  return minorOf(version) < 6 ? undefined : agreed;
 }
 
 export function downgrade(
