@@ -78,6 +78,11 @@ test.each<[string, Gathered, string]>([
     `All members have lost their data (all EtcdMembers deleted). ${NEVER} Keep the volumes: data-a, data-b. Copy the data directories from them, or restore a snapshot into a new cluster, before you delete this one.`,
   ],
   [
+    'names the Pods that are left, whose etcd may have the data',
+    { ...unanswered(), leftPods: ['db-a', 'db-b'], leftVolumes: ['data-a'] },
+    `All EtcdMembers are deleted, and Pods are left: db-a, db-b. ${NEVER} If their etcd still runs, save a snapshot with etcdctl before they end, and restore it into a new cluster.`,
+  ],
+  [
     'names what is wrong with each member, and what to keep',
     unanswered(lost, invalid, { ...memory, evidence: EVIDENCE.dataInvalid }),
     `No member can read its data. ${NEVER} It deletes nothing; keep data-${name(2)}, Pod ${name(3)}. Repair the data directories, of which you keep copies, or restore a snapshot into a new cluster. What is wrong: ${name(1)}: m; ${name(2)}: m; ${name(3)}: m`,

@@ -48,6 +48,14 @@ function allLost(o: Observed): Loss {
   };
 }
 
+/** A Pod without an EtcdMember is not recreated, and its etcd may have the only copy of the data. */
+function onlyPodsLeft(pods: readonly string[]): Loss {
+  return {
+    reason: 'NoReadableData',
+    message: `All EtcdMembers are deleted, and Pods are left: ${pods.join(', ')}. ${NO_REPLACEMENT} If their etcd still runs, save a snapshot with etcdctl before they end, and restore it into a new cluster.`,
+  };
+}
+
 /** The evidence of each member comes last: a message that is too long is truncated at the end. */
 function unreadable({ members }: Observed): Loss {
   const kept = members.filter((m) => !hasNoData(m));
@@ -67,9 +75,12 @@ function unreadable({ members }: Observed): Loss {
 
 /**
  * No member serves, and none will recover by itself. AllMembersLost means that all PVCs are deleted: while one exists, a user may
- * need its data, and the advice to delete the cluster would destroy it. If there are no members, the API server was asked.
+ * need its data, and the advice to delete the cluster would destroy it; so it would while a Pod without an EtcdMember still runs.
+ * If there are no members, the API server was asked.
  */
 export function lossOfAll(o: Observed): Loss | undefined {
   if (!isFormed(o) || !o.members.every(hasNoReadableData)) return undefined;
+  const { leftPods = [] } = o;
+  if (leftPods.length > 0) return onlyPodsLeft(leftPods);
   return o.members.every(hasNoData) ? allLost(o) : unreadable(o);
 }

@@ -150,14 +150,14 @@ test.each(['DataLost', 'DataInvalid'])(
   },
 );
 
-test('when no EtcdMember is left, the PVCs that are left are named', async () => {
+test('when no EtcdMember is left, the PVCs and Pods that are left are named', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
   forget(world, 1);
   const labels = { [CLUSTER_LABEL]: 'db' };
   putInCache(world.volumes, { ...aVolume(), metadata: { ...aVolume().metadata, name: 'data-x', labels } });
   const o = await observed(world);
-  expect([o.members, o.leftVolumes]).toEqual([[], ['data-x']]);
+  expect([o.members, o.leftVolumes, o.leftPods]).toEqual([[], ['data-x'], [nameOf(1)]]);
 });
 
 test('a member with failure evidence is read from the API server: its status changes with every crash', async () => {

@@ -14,6 +14,7 @@ import {
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { controllerOf, holding, identity, isMemberOf } from '../../domain/ownership.ts';
+import { isPodOver } from '../../domain/pod.ts';
 import {
   clusterReferences,
   issuerNotPermitted,
@@ -26,7 +27,7 @@ import { ASK_TIMEOUT_MS, RETAINED_MS } from '../../domain/timing.ts';
 import type { EtcdPort } from '../../etcd/client.ts';
 import type { KvPort } from '../../etcd/kv.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
-import type { PersistentVolumeClaim } from '../../gen/kube.ts';
+import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { keyOf, refKey } from '../../kube/object.ts';
 import type { AnyStore } from '../../kube/store.ts';
@@ -124,7 +125,10 @@ export async function observe(
     members: members.map(({ status: _status, ...m }) => ({ ...m, ...unready(ports, m) })),
     etcd,
     quarantined: volumes.filter((pvc) => isUnusedQuarantined(ports, pvc)),
-    ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
+    ...(members.length === 0 && {
+      leftVolumes: volumes.map(({ metadata }) => metadata.name ?? ''),
+      leftPods: leftPods(ports, cluster),
+    }),
     images: ports.images,
     ...(denied.length > 0 && { deniedKeys: denied }),
     ...(await notPermitted(ports.client, cluster, tenancy, signal)),
@@ -136,6 +140,14 @@ export async function observe(
   const revision = lowestRevision(members.flatMap((m) => m.status ?? []));
   const observed = { ...gathered, ...(await observeVersionChange(ports, gathered, requests.ask, revision)) };
   return { ...observed, successors: await observeSuccessors(ports, observed, signal) };
+}
+
+/** The garbage collector deletes them with their EtcdMembers, unless a user orphaned them: until then their etcd may have the data. */
+function leftPods({ pods }: ClusterPorts, cluster: EtcdCluster): readonly string[] {
+  const { name, namespace } = identity(cluster);
+  const isLeft = ({ metadata }: Pod): boolean =>
+    metadata.namespace === namespace && metadata.labels?.[CLUSTER_LABEL] === name;
+  return [...pods.all()].filter((pod) => isLeft(pod) && !isPodOver(pod)).map(({ metadata }) => metadata.name ?? '');
 }
 
 /** A member that is replaced still uses its PVC until etcd has removed it. */

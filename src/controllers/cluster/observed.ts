@@ -170,6 +170,8 @@ export interface ClusterFacts {
   readonly quarantined: readonly PersistentVolumeClaim[];
   /** PVCs with the label of this cluster; listed only when the API server has no EtcdMember of it. */
   readonly leftVolumes?: readonly string[];
+  /** Pods with the label of this cluster that have not ended; listed when it has no EtcdMember. */
+  readonly leftPods?: readonly string[];
   /** The image repositories that the administrator allows. */
   readonly images: ImagePolicy;
   /** What the spec names and the administrator does not permit; observed only before the bootstrap. */
