@@ -118,6 +118,7 @@ export const MEMBERSHIP: Rules = [
   { name: 'resume', rule: resume },
   { name: 'handOver', rule: handOver }, // after pause, which stops all members; before any change of membership, which may wait for minutes
   { name: 'restartRefusing', rule: restartRefusing(WANTED_CHANGE) }, // before the membership changes that it retries; after deletion and pause, which end it
+  { name: 'restartExpired', rule: restartExpired }, // before the membership changes, which wait for members that nothing reaches
   { name: 'completePending', rule: completePending }, // half-created by an earlier operator
   { name: 'removeLeaving', rule: removeLeaving }, // a removal in progress is finished before another change
   { name: 'deleteRemovedMember', rule: deleteRemovedMember },
@@ -135,7 +136,6 @@ export const MEMBERSHIP: Rules = [
 
 /** Only at rest, one disruption at a time. */
 export const MAINTENANCE: Rules = [
-  { name: 'restartExpired', rule: restartExpired }, // before the ordinary restarts, which wait for members that nothing reaches
   { name: 'cancelDowngrade', rule: cancelDowngrade }, // before any member gets another version
   { name: 'snapshotFirst', rule: snapshotFirst },
   { name: 'restart', rule: restart },

@@ -55,9 +55,9 @@ const successorOf = ({ successors = [] }: Observed, m: MemberView): Successor | 
 export const isPolicyRecorded = (o: Observed, m: MemberView): boolean =>
   o.cluster.spec.deletionPolicy !== 'Retain' || m.object.spec.deletionPolicy === 'Retain';
 
-/** Of one that has not started yet, how long its Pod exists. */
+/** Of one that has not started yet, how long its Pod exists. When the cache shows a terminating Pod, the etcd of the next one may run already. */
 const runningFor = (o: Observed, { pod }: MemberView): { readonly runningForMs?: number } => {
-  const since = pod.is === 'present' ? (pod.runningSince ?? pod.createdAt) : undefined;
+  const since = pod.is === 'present' ? (pod.endsBy ?? pod.runningSince ?? pod.createdAt) : undefined;
   return since === undefined ? {} : { runningForMs: o.now - since };
 };
 

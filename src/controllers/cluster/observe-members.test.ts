@@ -43,7 +43,7 @@ test.each<[string, Pod | undefined, PodView]>([
   [
     'a Pod that is being deleted',
     { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T12:00:00Z' } },
-    { ...FRESH, terminating: true },
+    { ...FRESH, terminating: true, endsBy: NOW },
   ],
   ['a Pod without a status', { ...pod, status: {} }, { is: 'present', uid: POD_UID, ready: false, maxLearners: 1 }],
   ['a Pod that has ended', aPod({ status: { phase: 'Failed' } }), (({ ip: __, ...rest }) => rest)(FRESH)],

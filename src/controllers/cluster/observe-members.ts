@@ -71,7 +71,7 @@ export const withFreshEvidence = <View extends MemberView>(
 function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember): PodView {
   if (!pod || controllerOf(pod)?.uid !== member.metadata.uid) return { is: 'absent' };
   const { podIP, startTime, containerStatuses } = pod.status ?? {};
-  const { creationTimestamp } = pod.metadata;
+  const { creationTimestamp, deletionTimestamp } = pod.metadata;
   const container = containerStatuses?.find((c) => c.name === 'etcd');
   const running = container?.state?.running?.startedAt;
   const draining = drainingSince(pod.metadata.annotations);
@@ -80,7 +80,7 @@ function podView(pod: Pod | undefined, cluster: EtcdCluster, member: EtcdMember)
     is: 'present',
     ...present({ uid: pod.metadata.uid, restore: restoreOf(pod) }),
     ...(pod.spec?.volumes?.some(({ name }) => name === FETCHED_VOLUME) === true && { isForRestore: true }),
-    ...(pod.metadata.deletionTimestamp !== undefined && { terminating: true }),
+    ...(deletionTimestamp !== undefined && { terminating: true, endsBy: Date.parse(deletionTimestamp) }),
     ready: isPodReady(pod),
     ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),
     ...(creationTimestamp !== undefined && { createdAt: Date.parse(creationTimestamp) }),

@@ -45,6 +45,8 @@ export type PodView =
       readonly uid?: string;
       /** The Pod is being deleted; its etcd may respond until the process exits. */
       readonly terminating?: boolean;
+      /** When a Pod that is being deleted is killed at the latest, and the next one may start. */
+      readonly endsBy?: number;
       readonly ip?: string;
       readonly ready: boolean;
       readonly createdAt?: number;

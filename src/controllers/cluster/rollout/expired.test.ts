@@ -60,6 +60,12 @@ describe('the peer port', () => {
     expect(stepsOf(cutOff(starting))).toEqual([`delete ${name(2)}`]);
   });
 
+  test('they restart before a member is removed, which needs a quorum', () => {
+    const o = cutOff(three);
+    const spec = { ...o.cluster.spec, replicas: 1 };
+    expect(decide({ ...o, cluster: { ...o.cluster, spec } }).rule).toBe('restartExpired');
+  });
+
   test('the last one restarts although the others are a quorum again', () => {
     expect(
       stepsOf(
@@ -114,6 +120,22 @@ describe('the client port, while peers trust each other', () => {
     const restarted = unready(silent(onClientPort(cutOff([started(NEW), started(OLD), started(OLD)]))), 0);
     expect(stepsOf(restarted)).toEqual([]);
     expect(stepsOf(ready(restarted, 0))).toEqual([`delete ${name(2)}`]);
+  });
+
+  test('none restarts while the next Pod of another one may run already, which may be part of a quorum', () => {
+    const replaced = (endedMsAgo: number): Gathered => {
+      const o = onClientPort(cutOff([started(NEW, down), started(OLD, down), started(OLD, down)]));
+      const pods = [{ terminating: true, endsBy: o.now - endedMsAgo }, {}, {}];
+      return pods.reduce<Gathered>(
+        (all, pod, i) =>
+          changed(all, i, (m) =>
+            m.pod.is === 'present' ? { ...m, pod: { ...m.pod, runningSince: o.now - 3_600_000, ...pod } } : m,
+          ),
+        o,
+      );
+    };
+    expect(stepsOf(replaced(1_000))).toEqual([]);
+    expect(stepsOf(replaced(60_000))).toEqual([`delete ${name(2)}`]); // its node may be lost
   });
 
   test('the only member restarts', () => {
