@@ -118,6 +118,11 @@ describe('scaling down removes it first', () => {
       [],
     ],
     [
+      'a member that has just joined is waited for, and not removed instead',
+      world([terminating, up, up, { fresh: true, started: true, ageMs: 1 }], { replicas: 3 }),
+      [],
+    ],
+    [
       'not the only voter: surplus learners go',
       world([terminating, learner, learner], { replicas: 1 }),
       [`delete ${name(3)}`],

@@ -22,6 +22,7 @@ import {
   memberOf,
   nameOf,
   type Observed,
+  participates,
 } from '../observed.ts';
 import { isHealthy, leaderOf } from '../quorum.ts';
 
@@ -99,11 +100,14 @@ function removalOrder(o: Observed): readonly MemberView[] {
   });
 }
 
-/** The next to be removed. As long as one member loses its data, no healthy member goes that keeps its own. */
+/**
+ * The next to be removed. As long as one member loses its data, no healthy member goes that keeps its own, nor one that has just
+ * joined: removing it before its etcd serves would add the next one for the member that loses its data, and so on.
+ */
 function nextToRemove(o: Observed): MemberView | undefined {
   const order = removalOrder(o);
   if (!order.some(isLosingData) || needsReplacementVoter(o)) return order.find((m) => !isLosingData(m)) ?? order[0];
-  const eligible = order.filter((m) => isLosingData(m) || !isHealthy(o, m));
+  const eligible = order.filter((m) => isLosingData(m) || (!isHealthy(o, m) && !participates(o, m)));
   return eligible.find((m) => !blockedBy(o, entryOf(o, m)?.id, 'scaleDown')) ?? eligible[0];
 }
 
