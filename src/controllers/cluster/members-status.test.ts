@@ -109,6 +109,16 @@ const had = (...roles: readonly MemberEntry['role'][]) => ({
 test.each<[string, () => Gathered, readonly string[], string | undefined]>([
   ['all respond', () => world([up, up, learner]), ['leader', 'follower', 'learner'], name(1)],
   [
+    'a member has not applied its own promotion yet',
+    () => {
+      const o = world([up, up, learner]);
+      const voters = o.etcd.is === 'answers' ? o.etcd.members.map((each) => ({ ...each, isLearner: false })) : [];
+      return o.etcd.is === 'answers' ? { ...o, etcd: { ...o.etcd, members: voters } } : o;
+    },
+    ['leader', 'follower', 'follower'],
+    name(1),
+  ],
+  [
     'the response of the leader is late',
     () => world([late, up], had('leader', 'follower')),
     ['leader', 'follower'],

@@ -45,10 +45,18 @@ const parseMebibytes = (text: string | number | undefined): number | undefined =
   return found ? Number(found[1]) * MI : undefined;
 };
 
-/** A member with a ready Pod that did not respond keeps its previous role, unless another member is the leader now. */
-function roleOf(m: MemberView, before: MemberEntry | undefined, leader: string | undefined): MemberEntry['role'] {
+/**
+ * A member with a ready Pod that did not respond keeps its previous role, unless another member is the leader now. A slow one
+ * reports that it is a learner after its promotion: the member list decides, otherwise the status would keep it until the resync.
+ */
+function roleOf(
+  o: ClusterFacts,
+  m: MemberView,
+  before: MemberEntry | undefined,
+  leader: string | undefined,
+): MemberEntry['role'] {
   const { self } = m;
-  if (self?.isLearner) return 'learner';
+  if (self && (entryOf(o, m)?.isLearner ?? self.isLearner)) return 'learner';
   if (self) return self.leader === self.id ? 'leader' : 'follower';
   if (!before || m.pod.is === 'absent' || !m.pod.ready) return 'unknown';
   return before.role === 'leader' && leader !== undefined && leader !== before.id ? 'follower' : before.role;
@@ -98,7 +106,7 @@ function statusOf(
   leader: string | undefined,
   now: string,
 ): MemberEntry {
-  const role = roleOf(m, before, leader);
+  const role = roleOf(o, m, before, leader);
   const id = m.self?.id ?? m.object.status?.memberID;
   const version = m.object.status?.version;
   return {
