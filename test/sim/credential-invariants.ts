@@ -38,9 +38,12 @@ export const peersTrustEachOther: Always = ({ world }) => {
   return undefined;
 };
 
-/** A client that reads its files again is never refused: neither its certificate by a member, nor the certificate of a member by it. */
+/**
+ * A client that reads its files again is never refused: neither its certificate by a member, nor the certificate of a member by it.
+ * Before the cluster has formed, the client Service has no endpoint, and a user may replace the CA for the next seed.
+ */
 export const clientsAreServed: Always = (scene) => {
-  if (isExpired(scene.world)) scene.connected = false;
+  if (isExpired(scene.world) || scene.world.cluster?.status?.clusterID === undefined) scene.connected = false;
   const running = runningMembers(scene.world).filter(({ serving }) => serving);
   const tls = running.length > 0 ? scene.world.writer.material() : undefined;
   if (!tls) return undefined;

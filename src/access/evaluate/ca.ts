@@ -50,9 +50,15 @@ export function managedCAsOf(world: SecretSet, needs: readonly CertificateRequir
 const signing = (pair: X509Certificate | undefined): X509Certificate | undefined =>
   pair && signerName(pair) !== undefined ? pair : undefined;
 
-/** The CA bundle after the rotation. */
-export const targetOf = ({ certificate, next }: ManagedCA): CABundle | undefined =>
-  caBundleIn((next ?? certificate)?.toString() ?? '');
+/**
+ * The CA bundle after the rotation. Where the seed was deleted during a rotation, the next one starts with the current CA, which
+ * has signed all certificates, and the rotation goes on with the member that it then has.
+ */
+export const targetOf = (world: SecretSet, ca: ManagedCA): CABundle | undefined =>
+  caBundleIn((ca.next && (isBootstrapped(world) || !canSign(world, ca)) ? ca.next : ca.certificate)?.toString() ?? '');
+
+const canSign = (world: SecretSet, ca: ManagedCA): boolean =>
+  ca.certificate !== undefined && ageOf(world, ca).length === 0;
 
 /** The CA bundles that members may have loaded until now. */
 export function bundleFor({ certificate, next }: ManagedCA): readonly (CABundle | undefined)[] {
@@ -82,6 +88,7 @@ export function caView(world: SecretSet, ca: ManagedCA, side: PortTrust): CAView
   const { secret, foreign, certificate, next, exists, part } = ca;
   if (foreign.length > 0) return { secret, part, findings: foreign };
   if (!isBootstrapped(world)) {
+    if (next && !canSign(world, ca)) return { secret, part, findings: [], todo: 'promoteNextCA' };
     if (certificate) return { secret, part, findings: ageOf(world, ca) };
     return exists
       ? { secret, part, findings: [{ is: 'notPem', secret, key: KEY }] }
@@ -103,5 +110,6 @@ export function caView(world: SecretSet, ca: ManagedCA, side: PortTrust): CAView
   return { ...known, ...(due && settled && { todo: 'createNextCA' }) };
 }
 
-const ageOf = ({ around }: SecretSet, { certificate, secret }: ManagedCA): readonly Finding[] =>
-  certificate ? ages(certificate, { secret, key: CERT }, around.now).filter(isFatal) : [];
+function ageOf({ around }: SecretSet, { certificate, secret }: ManagedCA): readonly Finding[] {
+  return certificate ? ages(certificate, { secret, key: CERT }, around.now).filter(isFatal) : [];
+}

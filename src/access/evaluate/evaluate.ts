@@ -125,7 +125,7 @@ export function evaluate(cluster: EtcdCluster, found: Secrets, around: EvalConte
 
 function target(world: SecretSet, part: EtcdPortName, cas: readonly ManagedCA[]): CABundle | undefined {
   const ca = cas.find((a) => a.part === part);
-  if (ca) return targetOf(ca);
+  if (ca) return targetOf(world, ca);
   const need = memberNeed(world, part);
   return need?.from === 'user' ? targetIn(world, need) : undefined;
 }

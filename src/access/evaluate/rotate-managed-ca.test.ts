@@ -105,6 +105,21 @@ describe('a managed CA', () => {
       () => at(caSecret(next), 'next', ['old', 'next']),
       ['narrow to next'],
     ],
+    [
+      'the seed is deleted during the rotation: the next seed starts with the current CA',
+      () => at(caSecret(old, next), 'old', ['old', 'next'], { unformed: true }),
+      [...all.map((role) => `publishCABundle ${role}`), 'begin to old'],
+    ],
+    [
+      'the seed is deleted during the rotation of a lost CA: the next CA replaces it at once',
+      () => at(caSecret(undefined, next), 'old', ['old', 'next'], { unformed: true }),
+      ['promoteNextCA db-client-ca', ...all.map((role) => `publishCABundle ${role}`), 'begin to next'],
+    ],
+    [
+      'then the certificates of the next seed are issued by it',
+      () => at(caSecret(next), 'old', ['next'], { unformed: true }),
+      [...all.map((role) => `issueCertificate ${role}`), 'begin to next'],
+    ],
     ['a lost CA is not replaced unasked', () => at(undefined, 'old', ['old']), []],
     [
       'a lost CA is replaced when a rotation is requested',

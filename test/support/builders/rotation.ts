@@ -53,6 +53,8 @@ export interface Was {
   readonly recorded: readonly Name[];
   readonly running?: readonly (readonly Name[])[];
   readonly incomplete?: boolean;
+  /** There is no member, and no cluster ID is recorded. */
+  readonly unformed?: boolean;
   readonly secrets: Readonly<Record<string, Secret | undefined>>;
   readonly annotation?: string;
   readonly commanded?: string;
@@ -62,11 +64,11 @@ export interface Was {
 }
 
 export function judged(was: Was): Evaluation {
-  const { tls, recorded, running = [recorded], now = NOW } = was;
+  const { tls, recorded, unformed = false, running = unformed ? [] : [recorded], now = NOW } = was;
   const parts = [...(tls.client ? (['client'] as const) : []), ...(tls.peer ? (['peer'] as const) : [])];
   const of = <T>(value: T): Record<string, T> => Object.fromEntries(parts.map((part) => [part, value]));
   const status: EtcdClusterStatus = {
-    ...FORMED,
+    ...(!unformed && FORMED),
     trust: { ...of(digest(...recorded)), ...(was.commanded !== undefined && { commanded: of(was.commanded) }) },
   };
   const made = aCluster({ spec: { tls }, status });
@@ -74,7 +76,7 @@ export function judged(was: Was): Evaluation {
   const cluster = { ...made, metadata: { ...made.metadata, annotations } };
   const bundles = (part: 'client' | 'peer') => running.map((names) => trustName('db', part, digest(...names)));
   const mounted: Mounted = {
-    running: true,
+    running: !unformed,
     complete: was.incomplete !== true,
     bundles: { client: bundles('client'), peer: bundles('peer') },
   };
