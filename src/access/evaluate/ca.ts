@@ -26,7 +26,10 @@ export interface ManagedCA {
   readonly exists: boolean;
   readonly foreign: readonly Finding[];
   readonly certificate: X509Certificate | undefined;
+  /** `undefined` also when it has expired before it was promoted: another one replaces it. */
   readonly next: X509Certificate | undefined;
+  /** The CA bundles that members may have loaded until now. */
+  readonly bundles: readonly (CABundle | undefined)[];
 }
 
 export function managedCAsOf(world: SecretSet, needs: readonly CertificateRequirement[]): readonly ManagedCA[] {
@@ -34,14 +37,18 @@ export function managedCAsOf(world: SecretSet, needs: readonly CertificateRequir
   return [...new Set(issued.map(({ caSecret }) => caSecret))].map((name) => {
     const signed = issued.filter(({ caSecret }) => caSecret === name);
     const { secret, findings } = ours(world, name);
+    const certificate = signing(pairIn(secret));
+    const next = signing(pairIn(secret, NEXT_CERT, NEXT_KEY));
+    const [current = '', successor = ''] = [certificate?.toString(), next?.toString()];
     return {
       secret: name,
       part: portOf(signed[0]?.role ?? 'server'),
       durationMs: Math.max(...signed.map(({ durationMs }) => durationMs)),
       exists: secret !== undefined,
       foreign: findings,
-      certificate: signing(pairIn(secret)),
-      next: signing(pairIn(secret, NEXT_CERT, NEXT_KEY)),
+      certificate,
+      next: next && world.around.now < next.validToDate.getTime() ? next : undefined,
+      bundles: [caBundleIn(current), caBundleIn(current, successor)],
     };
   });
 }
@@ -59,12 +66,6 @@ export const targetOf = (world: SecretSet, ca: ManagedCA): CABundle | undefined 
 
 const canSign = (world: SecretSet, ca: ManagedCA): boolean =>
   ca.certificate !== undefined && ageOf(world, ca).length === 0;
-
-/** The CA bundles that members may have loaded until now. */
-export function bundleFor({ certificate, next }: ManagedCA): readonly (CABundle | undefined)[] {
-  const [present = '', successor = ''] = [certificate?.toString(), next?.toString()];
-  return [caBundleIn(present), caBundleIn(present, successor)];
-}
 
 /**
  * A CA is rotated after two thirds of its lifetime, or as soon as a certificate that it signs would be cut short by the CA's own

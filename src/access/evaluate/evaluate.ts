@@ -13,7 +13,7 @@ import type { Secret } from '../../gen/kube.ts';
 import { present } from '../../lib/present.ts';
 import { CERT, KEY } from '../../pki/examine.ts';
 import { certificatesIn } from '../../pki/pem.ts';
-import { bundleFor, caView, isRotationRequested, type ManagedCA, managedCAsOf, targetOf } from './ca.ts';
+import { caView, isRotationRequested, type ManagedCA, managedCAsOf, targetOf } from './ca.ts';
 import { type CABundle, caBundleIn, contains, isExpired, recordedDigest } from './ca-bundle.ts';
 import { ignoreForeignSecrets } from './foreign-secrets.ts';
 import { managedCertificatesOf } from './managed-certificates.ts';
@@ -88,7 +88,7 @@ export function evaluate(cluster: EtcdCluster, found: Secrets, around: EvalConte
   const world = { cluster, secrets, around };
   const cas = managedCAsOf(world, needs);
   const parts = [...new Set(needs.map(({ role }) => portOf(role)))];
-  const trusted = (part: EtcdPortName) => cas.filter((a) => a.part === part).flatMap(bundleFor);
+  const trusted = (part: EtcdPortName) => cas.filter((a) => a.part === part).flatMap(({ bundles }) => bundles);
   const sides = new Map(
     parts.map((part) => [part, portTrustOf(world, part, target(world, part, cas), trusted(part))] as const),
   );

@@ -85,6 +85,11 @@ describe('an expired CA', () => {
 
     test.each<[string, () => Was, readonly string[]]>([
       ['the next CA is created', () => of(caSecret(old), ['old']), ['createNextCA db-peer-ca']],
+      [
+        'another one is created when the next CA has expired, too',
+        () => of(caSecret(old, old), ['old']),
+        ['createNextCA db-peer-ca'],
+      ],
       ['its bundle takes the place', () => of(caSecret(old, next), ['old']), ['replace to next']],
       [
         'it becomes the CA',
