@@ -266,7 +266,7 @@ test('the time for which a Pod is not ready starts again when its node comes bac
   expect([await unreadyFor(), new Set(states).size]).toEqual([3_000, 3]);
 });
 
-test('the time of a seed starts again with each run of its etcd, and is not measured after the bootstrap', async () => {
+test('the time of a seed starts again with the first run of its etcd and the first restart, and is not measured after the bootstrap', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
   const [cluster] = world.clusters.all();
@@ -281,8 +281,8 @@ test('the time of a seed starts again with each run of its etcd, and is not meas
   const ref = { namespace: 'ns', name: 'db' };
   await world.client.patch(world.clusters.resource, ref, { status: { clusterID: null } }, { subresource: 'status' });
   putInCache(world.clusters, { ...cluster, status });
-  const started = (startedAt: string) => {
-    const container = { name: 'etcd', image: '', imageID: '', ready: false, restartCount: 0 };
+  const started = (startedAt: string, restartCount = 0) => {
+    const container = { name: 'etcd', image: '', imageID: '', ready: false, restartCount };
     const containerStatuses = [{ ...container, state: { running: { startedAt } } }];
     putInCache(world.pods, podOf(1, { status: { containerStatuses } }));
   };
@@ -291,6 +291,11 @@ test('the time of a seed starts again with each run of its etcd, and is not meas
   started('2026-01-01T11:30:00Z');
   expect(await observedFor()).toBe(3_000);
   expect([states[0], new Set(states).size]).toEqual([undefined, 3]);
+  started('2026-01-01T11:35:00Z', 1);
+  await observedFor();
+  started('2026-01-01T11:40:00Z', 2); // each of its runs is short, and the time goes on
+  await observedFor();
+  expect(new Set(states).size).toBe(4);
 });
 
 test('a paused cluster has no PodDisruptionBudget, and the API server is not asked for it', async () => {

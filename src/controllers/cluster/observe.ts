@@ -186,11 +186,16 @@ function unready(ports: ClusterPorts, { object, pod, nodeReady }: MemberView): P
 
 export const seedKey = (key: string): string => `Seed ${key}`;
 
-/** The seed and the present run of its etcd; nothing is kept of clusters that have formed. */
+/**
+ * The seed and the first run of its etcd, or all later ones: each run of one that crashes every five minutes would start the time
+ * again. Nothing is kept of clusters that have formed.
+ */
 function seedState({ status }: EtcdCluster, members: readonly MemberView[]): string | undefined {
   const seed = members.find(({ object }) => object.spec.bootstrap === true);
   if (status?.clusterID !== undefined || !seed) return undefined;
-  return `${seed.object.metadata.uid} ${seed.pod.is === 'present' && seed.pod.runningSince}`;
+  const { pod } = seed;
+  const run = pod.is === 'present' && (pod.restarted ? `restarted in ${pod.uid}` : pod.runningSince);
+  return `${seed.object.metadata.uid} ${run}`;
 }
 
 /** What a spec names cannot change after the bootstrap, and a running cluster keeps working when the administrator tightens a rule. */
