@@ -2,7 +2,7 @@
 import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import { keptPasswordName } from '../../src/api/names.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
-import { secrets } from '../../src/kube/resources.ts';
+import { pods, secrets } from '../../src/kube/resources.ts';
 import { CLUSTER, type Rig } from './rig.ts';
 import { isDeleted, isPaused, isSecured, remove, type State, secured, settled } from './states.ts';
 
@@ -39,6 +39,15 @@ const hasChanged = (rig: Rig): boolean => {
     textOf(kept, 'password') === rig.password &&
     kept.data?.['next'] === undefined
   );
+};
+
+const ROLLED_OUT = 5_000;
+
+/** Every Pod has the edit, and the status reports that. */
+const isRolledOut = (rig: Rig): boolean => {
+  const commands = rig.ledger.ofKind(pods, rig.namespace).flatMap(({ spec }) => spec?.containers[0]?.command ?? []);
+  const has = commands.filter((flag) => flag === `--snapshot-count=${ROLLED_OUT}`).length;
+  return settled(3)(rig) && has === 3 && rig.cluster?.status?.updatedMembers === 3;
 };
 
 const edited = (replicas: number) => (rig: Rig) => rig.edit({ replicas });
@@ -100,6 +109,15 @@ export const WORKLOADS: readonly Workload[] = [
     to: 'spent',
     act: loseFollower,
     done: (rig) => settled(3)(rig) && rig.ledger.counts(rig.namespace)['deleted EtcdMember'] === 1,
+  },
+  {
+    name: 'roll-out',
+    sentence: 'an edit reaches all members',
+    from: ['three'],
+    to: 'spent',
+    act: (rig) => rig.edit({ options: { snapshotCount: ROLLED_OUT } }),
+    done: isRolledOut,
+    lasts: true,
   },
   {
     name: 'create-3-mtls-auth',
