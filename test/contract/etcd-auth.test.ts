@@ -52,6 +52,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect({
       put: kindOf(await kv.put(ask(node), 'k', 'v')),
       range: kindOf(await kv.range(ask(node), { key: 'k' })),
+      read: kindOf(await kv.read(ask(node))),
       addMember: kindOf(await members.add(ask(node), ['http://127.9.9.9:2380'], { learner: true })),
       authStatus: kindOf(await auth.status(ask(node))),
       disable: kindOf(await auth.disable(ask(node))),
@@ -62,6 +63,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     }).toEqual({
       put: 'authRequired',
       range: 'authRequired',
+      read: 'authRequired',
       addMember: 'authRequired',
       authStatus: DIFFERENCES[version].authStatusForAnyone ? 'ok' : 'authRequired',
       disable: 'authRequired',
@@ -90,6 +92,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
       hashKV: (at) => maintenance.hashKV(at, 0n),
       defragment: (at) => maintenance.defragment(at),
       compact: (at) => kv.compact(at, 1n),
+      read: (at) => kv.read(at),
       downgrade: (at) => maintenance.downgrade(at, 'validate', DIFFERENCES[version].older),
       update: (at) => members.update(at, memberId, [node.peerURL]),
       roles: (at) => auth.roles(at),

@@ -70,6 +70,29 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     must(await kv.put(ask(node), 'k', 'v'));
   });
 
+  it('a member that is being defragmented answers neither reads nor its status, and goes on without its client', async ({
+    world,
+  }) => {
+    const node = await world.seed();
+    const { kv, maintenance, members } = world.etcd;
+    await world.enlarge(node);
+    expect(kindOf(await maintenance.defragment(ask(node, 30)))).toBe('timeout');
+    must(await members.list(ask(node), { linearizable: true })); // as long as no write waits to be applied
+    const answers = await Promise.all([kv.read(ask(node, 60)), maintenance.status(ask(node, 60))]);
+    expect(answers.map(kindOf)).toEqual(['timeout', 'timeout']);
+    await world.until('it has finished', async () => (await kv.read(ask(node))).ok || undefined);
+    must(await maintenance.status(ask(node)));
+  });
+
+  it('a defragmentation that frees nothing succeeds', async ({ world }) => {
+    const node = await world.seed();
+    const { maintenance } = world.etcd;
+    must(await maintenance.defragment(ask(node)));
+    const { dbSize } = must(await maintenance.status(ask(node)));
+    must(await maintenance.defragment(ask(node)));
+    expect(must(await maintenance.status(ask(node))).dbSize).toBe(dbSize);
+  });
+
   it('a member with a CORRUPT alarm refuses writes, and still serves reads', async ({ world }) => {
     const node = await world.seed();
     const { kv, maintenance } = world.etcd;
@@ -90,13 +113,14 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     const tried = async (id: bigint) => ({
       put: kindOf(await kv.put(ask(b), 'k', 'v')),
       range: kindOf(await kv.range(ask(b), { key: 'k' })),
+      read: kindOf(await kv.read(ask(b))),
       delete: kindOf(await kv.delete(ask(b), { key: 'other' })),
       compact: kindOf(await kv.compact(ask(b), id)),
       defragment: kindOf(await maintenance.defragment(ask(b))),
       hashKV: kindOf(await maintenance.hashKV(ask(b), 0n)),
       update: kindOf(await members.update(ask(b), memberId, [a.peerURL])),
     });
-    const well = { range: 'ok', defragment: 'ok', hashKV: 'ok', update: 'ok' };
+    const well = { range: 'ok', read: 'ok', defragment: 'ok', hashKV: 'ok', update: 'ok' };
     const noSpace = { memberId, alarm: 'noSpace' } as const;
     must(await maintenance.activate(ask(a), noSpace));
     expect(await tried(1n)).toEqual({ ...well, put: 'noSpace', delete: 'ok', compact: 'ok' });

@@ -206,8 +206,16 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
       status: kindOf(await maintenance.status(bare)),
       roles: kindOf(await auth.roles(bare)),
       put: kindOf(await kv.put(bare, 'k', 'v')),
+      read: kindOf(await kv.read(bare)),
       remove: kindOf(await members.remove(bare, 1n)),
-    }).toEqual({ list: 'ok', status: 'ok', roles: 'userUnknown', put: 'permissionDenied', remove: 'userUnknown' });
+    }).toEqual({
+      list: 'ok',
+      status: 'ok',
+      roles: 'userUnknown',
+      put: 'permissionDenied',
+      read: 'permissionDenied',
+      remove: 'userUnknown',
+    });
     const asRoot = await as('client', 'first');
     expect(kindOf(await auth.addUser(asRoot, 'db-app'))).toBe('ok');
     expect(kindOf(await auth.grantRole(asRoot, 'db-app', 'root'))).toBe('ok');

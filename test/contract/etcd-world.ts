@@ -42,6 +42,8 @@ export interface EtcdWorld {
   readonly together: (size: number, options?: WorldNodeOptions) => Promise<[WorldNode, WorldNode, WorldNode]>;
   /** A cluster of one member that serves. */
   readonly seed: (options?: WorldNodeOptions) => Promise<WorldNode>;
+  /** Makes a database so large that its defragmentation takes a noticeable time. */
+  readonly enlarge: (node: WorldNode) => Promise<void>;
   /** Polls until the result is not `undefined`. */
   readonly until: <T>(what: string, ask: () => Promise<T | undefined>) => Promise<T>;
   /** Lets time pass. Only for timing behaviour: everything else polls with `until`. */
@@ -108,6 +110,9 @@ function flagsOf({ maxLearners, quotaBytes, tokenSeconds }: WorldNodeOptions) {
   ];
 }
 
+const LARGE_MIB = 256;
+const MIB = new Uint8Array(1024 ** 2).fill(7);
+
 async function realWorld(version: EtcdVersion): Promise<EtcdWorld> {
   const lab = await startLab();
   const makeNode: EtcdWorld['node'] = (name, options = {}) => {
@@ -136,12 +141,17 @@ async function realWorld(version: EtcdVersion): Promise<EtcdWorld> {
     etcd: lab.client,
     node: makeNode,
     ...groupsOf(makeNode),
+    enlarge: async (node) => {
+      for (let i = 0; i < LARGE_MIB; i++) must(await lab.client.kv.put(ask(node, 30_000), `large/${i}`, MIB));
+    },
     until: (what, question) => eventually(what, question),
     pass: pause,
     close: () => lab.close(),
   };
 }
 
+/** As a real database of `LARGE_MIB`. */
+const LARGE_MS = 1_000;
 const STEP_MS = 100;
 const PATIENCE_MS = 30_000;
 
@@ -182,6 +192,9 @@ function modelWorld(version: EtcdVersion): EtcdWorld {
     etcd,
     node: makeNode,
     ...groupsOf(makeNode),
+    enlarge: async () => {
+      model.defragmentMs = () => LARGE_MS;
+    },
     until,
     pass: async (ms) => model.advance(ms),
     close: async () => {},

@@ -43,7 +43,7 @@ export interface ModelNode {
   published: boolean;
   /** Before this time it does not respond to clients, although it takes part in raft. */
   servesAt: number;
-  /** Until then it rewrites its database: it answers its status, and nothing else. 0: it does not. */
+  /** Until then it rewrites its database: it answers with the member list, and with nothing else. 0: it does not. */
   defragmentsUntil: number;
   /** Cut off from clients and peers. */
   isolated: boolean;

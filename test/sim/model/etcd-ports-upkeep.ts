@@ -36,14 +36,14 @@ function statusOf({ node, disk, group, state }: Call): MemberStatus {
 }
 
 export const upkeepPort = (gate: Gate): UserMaintenance => ({
-  status: (ask) => gate.ask(ask, { who: 'user', learner: true, whileDefragmenting: true }, statusOf),
+  status: (ask) => gate.ask(ask, { who: 'user', learner: true }, statusOf),
   alarms: (ask) => gate.ask(ask, { who: 'user' }, (call) => agreed(call, ({ alarms }) => alarms.all)),
   activate: (ask, entry) => gate.ask(ask, WORKED_ON, (call) => agreed(call, ({ alarms }) => alarms.raise(entry))),
   disarm: (ask, entry) => gate.ask(ask, WORKED_ON, (call) => agreed(call, ({ alarms }) => alarms.disarm(entry))),
   defragment: (ask) =>
     gate.ask<void>(ask, WORKED_ON, ({ node }) => {
       const ms = gate.model.defragmentMs();
-      node.defragmentsUntil = Math.max(1, gate.model.now + ms);
+      gate.model.defragment(node, ms);
       return ms > ask.timeoutMs ? etcdError('timeout') : undefined; // it goes on without its client
     }),
   hashKV: (ask, revision) =>

@@ -40,7 +40,7 @@ function membersPort(gate: Gate): MembersPort {
   const peersOf = ({ node, disk }: Call) => gate.model.peers(node, disk);
   return {
     list: (ask, { linearizable }) =>
-      gate.ask(ask, { who: 'user' }, (call) =>
+      gate.ask(ask, { who: 'user', whileDefragmenting: true }, (call) =>
         linearizable && call.group.leader === undefined ? etcdError('timeout') : listOf(call),
       ),
     add: (ask, peerURLs, { learner }) =>

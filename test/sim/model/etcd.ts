@@ -121,6 +121,12 @@ export class ModelEtcd {
     this.settle();
   }
 
+  /** Rewrites its database, which takes this long. */
+  defragment(node: ModelNode, ms: number): void {
+    node.defragmentsUntil = ms === 0 ? 0 : this.now + ms;
+    if (ms === 0 && node.disk) node.disk.dbSize = inUse(node.disk);
+  }
+
   advance(ms: number): void {
     this.now += ms;
     this.settle();

@@ -184,13 +184,44 @@ function watchFor<T extends KubeObject>(
 
 const MEMBERSHIP = ['add', 'promote', 'remove', 'update', 'moveLeader', 'defragment'];
 
+export interface EtcdSurroundings {
+  readonly etcd: ModelEtcd;
+  readonly network: Network<EtcdTrouble>;
+  readonly onlooker: Onlooker;
+  readonly ground: Ground;
+}
+
+/** Requests to a member that is being defragmented: the defragmentation is answered at its end, and so is what waits for it. */
+async function duringDefragmentation(
+  etcd: ModelEtcd,
+  ask: Ask,
+  method: string,
+  call: () => Promise<Result<unknown>>,
+  passing: (ms: number) => Promise<void>,
+): Promise<Result<unknown>> {
+  const answer = await call();
+  const node = etcd.nodes.find(({ endpoint, running }) => running && endpoint === ask.endpoint);
+  const leftMs = node ? node.defragmentsUntil - etcd.now : 0;
+  if (!node || leftMs <= 0 || leftMs > ask.timeoutMs) return answer;
+  const { startedAt } = node;
+  if (method === 'defragment' && answer.ok) {
+    await passing(leftMs);
+    const goesOn = node.running && !node.isolated && node.startedAt === startedAt;
+    return goesOn ? answer : failed('disconnected', 'the connection broke');
+  }
+  if (answer.ok || answer.error.kind !== 'timeout' || node.isolated) return answer;
+  await passing(leftMs);
+  return call();
+}
+
 /** The ports of the model, with every call going through the network. */
 export function etcdFor(
   self: OperatorProcess,
   ports: Readonly<Record<string, object>>,
-  around: { readonly network: Network<EtcdTrouble>; readonly onlooker: Onlooker; readonly ground: Ground },
+  around: EtcdSurroundings,
 ): Etcd {
-  const { network, onlooker, ground } = around;
+  const { network, onlooker, ground, etcd } = around;
+  const passing = (ms: number): Promise<void> => new Promise((resolve) => ground.timeline.after(ms, resolve));
   type Method = (ask: Ask, ...args: readonly unknown[]) => Promise<Result<unknown>>;
   const over = (method: string, call: Method): Method => {
     const changing = MEMBERSHIP.includes(method);
@@ -202,7 +233,7 @@ export function etcdFor(
         asker: self,
         signal: ask.signal,
         carryOut: async () => {
-          const answer = await call(ask, ...args);
+          const answer = await duringDefragmentation(etcd, ask, method, () => call(ask, ...args), passing);
           if (changing) {
             ground.tell(() => `${self.name} → etcd ${method} ${args.map(shown).join(' ')}: ${outcome(answer)}`);
             onlooker.changed(change, answer);

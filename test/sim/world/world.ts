@@ -111,6 +111,7 @@ export class World {
         }),
       etcd: (self) =>
         etcdFor(self, modelPorts(this.etcd) as unknown as Readonly<Record<string, object>>, {
+          etcd: this.etcd,
           network: this.etcdNetwork,
           onlooker: this.#onlooker,
           ground: this.ground,
