@@ -354,7 +354,13 @@ test('S10: with a NetworkPolicy, the operator reaches DNS, the API server and me
       { ports: tcp(8443), from: [{ podSelector: { matchLabels: { app: 'prometheus' } } }] },
     ],
     egress: [
-      { ports: [{ port: 53, protocol: 'UDP' }, ...tcp(53, 443, 6443)] },
+      {
+        ports: [
+          { port: 53, protocol: 'UDP' },
+          { port: 5353, protocol: 'UDP' }, // of the DNS Pods of OpenShift
+          ...tcp(53, 5353, 443, 6443),
+        ],
+      },
       {
         to: [{ namespaceSelector: {}, podSelector: { matchLabels: { 'app.kubernetes.io/name': 'etcd' } } }],
         ports: tcp(CLIENT_PORT, PEER_PORT),

@@ -84,6 +84,8 @@ describe('S10: a member is reached', () => {
 describe('S4, S10: an agent reaches', () => {
   const targets: readonly (readonly [string, Endpoint, number, string?])[] = [
     ['DNS', { namespace: 'kube-system', labels: { app: 'dns' } }, 53, 'UDP'],
+    ['DNS of OpenShift', { namespace: 'openshift-dns', labels: { app: 'dns' } }, 5353, 'UDP'],
+    ['DNS of OpenShift over TCP', { namespace: 'openshift-dns', labels: { app: 'dns' } }, 5353, 'TCP'],
     ['a member', MEMBER, 2379],
     ['peers', MEMBER, 2380],
     ['a store in the cloud', { ip: '198.51.100.7' }, 443],
@@ -93,19 +95,20 @@ describe('S4, S10: an agent reaches', () => {
   ];
   const from = (policies: readonly NetworkPolicy[], source = AGENT) =>
     targets.filter(([, to, port, protocol]) => connects(policies, source, to, port, protocol)).map(([name]) => name);
+  const dns = ['DNS', 'DNS of OpenShift', 'DNS of OpenShift over TCP'];
   test('DNS, members and every store, and no metadata service', () => {
-    expect(from(made())).toEqual(['DNS', 'a member', 'a store in the cloud', 'a store in the cluster']);
+    expect(from(made())).toEqual([...dns, 'a member', 'a store in the cloud', 'a store in the cluster']);
   });
   test('a metadata service where the administrator allows the cloud identity of Pods', () => {
     expect(from(made({ networkPolicy }, { allowAmbientCredentials: true }))).toContain('a metadata service');
   });
   test('the networks of the administrator only, whatever the spec says; and so does a member that restores', () => {
     const settings = { storeNetworks: ['198.51.100.0/24'] };
-    expect(from(made({}, settings))).toEqual(['DNS', 'a member', 'a store in the cloud']);
-    expect(from(made({}, settings), MEMBER)).toEqual(['DNS', 'a member', 'peers']);
+    expect(from(made({}, settings))).toEqual([...dns, 'a member', 'a store in the cloud']);
+    expect(from(made({}, settings), MEMBER)).toEqual([...dns, 'a member', 'peers']);
     const source = { s3: { endpoint: 'https://s3.example.com', bucket: 'b', key: 'k' } };
     const restoring = made({ bootstrap: { restore: { source } } }, settings);
-    expect(from(restoring, MEMBER)).toEqual(['DNS', 'a member', 'peers', 'a store in the cloud']);
+    expect(from(restoring, MEMBER)).toEqual([...dns, 'a member', 'peers', 'a store in the cloud']);
     expect(reached(restoring)['another Pod of the namespace']).toBe('2379 2380 2381'); // only egress is limited
   });
   test('and nothing reaches an agent', () => {

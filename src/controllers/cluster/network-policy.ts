@@ -39,7 +39,11 @@ export type HeldPolicies = NetworkPolicies<ReadHolding<NetworkPolicy>>;
 
 const tcp = (...ports: readonly number[]): readonly NetworkPolicyPort[] =>
   ports.map((port) => ({ port, protocol: 'TCP' }));
-const DNS: NetworkPolicyEgressRule = { ports: [{ port: 53, protocol: 'UDP' }, ...tcp(53)] };
+/** A policy is compared with the port of the Pod, behind the Service: the DNS Pods of OpenShift listen at 5353. */
+const DNS_PORTS = [53, 5353] as const;
+const DNS: NetworkPolicyEgressRule = {
+  ports: [...DNS_PORTS.map((port) => ({ port, protocol: 'UDP' })), ...tcp(...DNS_PORTS)],
+};
 
 const membersOf = (name: string): NetworkPolicyPeer => ({ podSelector: { matchLabels: { [CLUSTER_LABEL]: name } } });
 const agentsOf = (name: string): NetworkPolicyPeer => ({ podSelector: { matchLabels: { [AGENT_OF_LABEL]: name } } });
