@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { aDefrag, MI } from '../../test/support/builders/defrags.ts';
-import type { DefragRule } from '../api/etcd-defrag.ts';
+import { aDefrag, MI, outcome } from '../../test/support/builders/defrags.ts';
+import type { DefragRule, EtcdDefrag, EtcdDefragStatus } from '../api/etcd-defrag.ts';
 import { belowThreshold, hasRoom, queueOf, timeLimitMs } from './defragmentation.ts';
 
 describe('which members a rule selects', () => {
@@ -32,6 +32,15 @@ test('the oldest EtcdDefrag goes first, then by name; those that have finished o
     { name: 'deleted', creationTimestamp: '2025-01-01T00:00:00Z', deletionTimestamp: 'x' },
   );
   expect(queueOf([c, a, over, b, deleted]).map(({ metadata }) => metadata.name)).toEqual(['b', 'a', 'c']);
+});
+
+test('the EtcdDefrag that runs stays first, and one that was admitted before those that were not', () => {
+  const at = (name: string, status?: EtcdDefragStatus) => aDefrag({}, status, { name });
+  const admitted: EtcdDefragStatus = { phase: 'Pending', admittedAt: '2026-01-01T11:00:01Z' };
+  const running: EtcdDefragStatus = { ...admitted, phase: 'Running', members: [outcome('db-1')] };
+  const names = (...all: readonly EtcdDefrag[]) => queueOf(all).map(({ metadata }) => metadata.name);
+  expect(names(at('a'), at('b', running), at('c', admitted))).toEqual(['b', 'c', 'a']);
+  expect(names(at('a', { phase: 'Pending' }), at('b', admitted))).toEqual(['b', 'a']);
 });
 
 test('a database of 8 GiB may take a quarter of an hour, and a small one two minutes', () => {

@@ -8,12 +8,21 @@ import { MIN_DEFRAGMENTATION_MS } from './timing.ts';
 export const isFinished = ({ status }: EtcdDefrag): boolean =>
   status?.phase === 'Complete' || status?.phase === 'Failed';
 
-/** The EtcdDefrags of one cluster that wait or run, the one whose turn it is first. */
+/**
+ * The EtcdDefrags of one cluster that wait or run, the one whose turn it is first. Creation times have seconds: by them and names
+ * alone, one that is created later would overtake one that runs.
+ */
 export const queueOf = (defrags: readonly EtcdDefrag[]): readonly EtcdDefrag[] =>
   defrags
     .filter((defrag) => !isFinished(defrag) && !isBeingDeleted(defrag))
-    .toSorted((a, b) => compare(created(a), created(b)) || compare(a.metadata.name, b.metadata.name));
+    .toSorted(
+      (a, b) =>
+        progress(b) - progress(a) || compare(created(a), created(b)) || compare(a.metadata.name, b.metadata.name),
+    );
 
+/** Its members are listed; or its turn has come, and its deadline counts; or neither. */
+const progress = ({ status }: EtcdDefrag): number =>
+  (status?.members?.length ?? 0) > 0 ? 2 : status?.admittedAt === undefined ? 0 : 1;
 const created = ({ metadata }: EtcdDefrag): string => metadata.creationTimestamp ?? '';
 const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0);
 
