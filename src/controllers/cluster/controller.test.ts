@@ -1,9 +1,10 @@
 /** Which changes enqueue a cluster. */
 import { expect, test } from 'vitest';
-import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
+import { aCluster, condition, FORMED } from '../../../test/support/builders/builders.ts';
 import { member, modelWorld, podOf, putInCache } from '../../../test/support/builders/ports.ts';
 import { aSchedule } from '../../../test/support/builders/schedules.ts';
-import { CERTIFICATE_NAME_ANNOTATION, CLUSTER_LABEL, QUARANTINE_LABEL } from '../../api/names.ts';
+import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
+import { API_VERSION, CERTIFICATE_NAME_ANNOTATION, CLUSTER_LABEL, QUARANTINE_LABEL } from '../../api/names.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../gen/kube.ts';
 import { secrets } from '../../kube/resources.ts';
 import { isComplete, wireCluster } from './controller.ts';
@@ -51,6 +52,34 @@ test('the spec of a PodDisruptionBudget enqueues its cluster, its status does no
   expect(enqueued()).toBe(0);
   putInCache(pdbs, pdb(1, 3, '3'));
   expect(enqueued()).toBeGreaterThan(0);
+});
+
+test('the end of a snapshot and of its stream enqueue its cluster, the message of its condition does not', () => {
+  const { snapshots, enqueued } = aWorld();
+  const snapshot = (status: EtcdSnapshotStatus, resourceVersion: string): EtcdSnapshot => ({
+    apiVersion: API_VERSION,
+    kind: 'EtcdSnapshot',
+    metadata: { namespace: 'ns', name: 'nightly', uid: 'snapshot', resourceVersion },
+    spec: { clusterRef: { name: 'db' }, destination: {} },
+    status,
+  });
+  const streams: EtcdSnapshotStatus = { phase: 'Started', streamsFrom: ['db-1'] };
+  const conditions = [condition('Ready', 'False', 'JobRunning', 'uploading')];
+  putInCache(snapshots, snapshot(streams, '1'));
+  expect(enqueued()).toBe(1);
+  putInCache(snapshots, snapshot({ ...streams, conditions }, '2'));
+  expect(enqueued()).toBe(0);
+  putInCache(snapshots, snapshot({ phase: 'Started', conditions }, '3'));
+  expect(enqueued()).toBe(1);
+  const complete = snapshot({ phase: 'Complete', conditions }, '4');
+  putInCache(snapshots, complete);
+  expect(enqueued()).toBe(1);
+  snapshots.apply('', { type: 'delete', object: complete });
+  expect(enqueued()).toBe(0);
+  putInCache(snapshots, snapshot(streams, '5'));
+  enqueued();
+  snapshots.apply('', { type: 'delete', object: snapshot(streams, '6') });
+  expect(enqueued()).toBe(1);
 });
 
 test('the deletion of a PVC enqueues its cluster, its creation does not', () => {

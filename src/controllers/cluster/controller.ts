@@ -4,6 +4,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { backedUpAt, type EtcdSnapshotSchedule, uselessBackup } from '../../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, etcdClusters, QUARANTINE_LABEL } from '../../api/names.ts';
 import { asksCertManager, certificateKind } from '../../domain/cert-manager.ts';
@@ -64,12 +65,13 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
       if (name !== undefined) enqueue(refKey({ namespace, name }));
     }
   });
-  // A change of the minor waits for its snapshot.
+  // A change of the minor waits for its snapshot, and a defragmentation for the end of a stream.
   ports.snapshots.onChange((before, after) => {
-    if (!after || before?.status?.phase === after.status?.phase) return;
-    const { namespace = '' } = after.metadata;
-    const { name } = after.spec.clusterRef;
-    if (name !== undefined) enqueue(refKey({ namespace, name }));
+    if (sameJson(waitedFor(before), waitedFor(after))) return;
+    if (!after && !before?.status?.streamsFrom) return; // retention deletes many
+    const { metadata, spec } = after ?? before ?? {};
+    const name = spec?.clusterRef.name;
+    if (name !== undefined) enqueue(refKey({ namespace: metadata?.namespace ?? '', name }));
   });
   ports.defrags.onChange((before, after) => {
     const { metadata, spec } = after ?? before ?? {};
@@ -114,6 +116,9 @@ const fateOf = (pvc: PersistentVolumeClaim | undefined) => [
   pvc?.metadata.deletionTimestamp ?? '',
   pvc?.metadata.labels?.[QUARANTINE_LABEL] ?? '',
 ];
+
+/** The fields of a snapshot that a cluster waits for. */
+const waitedFor = (snapshot: EtcdSnapshot | undefined) => [snapshot?.status?.phase, snapshot?.status?.streamsFrom];
 
 /** The fields of a schedule that the condition BackupFresh depends on. */
 const freshnessInputs = (schedule: EtcdSnapshotSchedule | undefined) =>

@@ -5,6 +5,7 @@ import { aDefrag, DEFRAG_UID, done, MI, outcome } from '../../../test/support/bu
 import { at, down, type Is, id, joining, name, stepsOf, up, world } from '../../../test/support/builders/members.ts';
 import { remembering, rowsOf } from '../../../test/support/builders/plan.ts';
 import type { EtcdDefrag, EtcdDefragStatus, MemberOutcome } from '../../api/etcd-defrag.ts';
+import { UNHEALTHY_RESYNC_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
 import type { Gathered, MemberView } from './observed.ts';
@@ -172,6 +173,11 @@ describe('no member is defragmented while', () => {
     const again = { ...waits, defrag: running(pending(2, 3, 1), { waitingFor: why ?? '' }) };
     const justNow = { ...waits, defrag: running([done(name(2), { finishedAt: at(5_000) }), ...pending(3, 1)]) };
     expect([stepsOf(again), stepsOf(justNow)]).toEqual([[], []]);
+  });
+
+  test('events and the resync of unhealthy clusters end the wait: it may last for hours', () => {
+    const waits = [asked([up, up, down], list), streaming([name(2)])];
+    expect(waits.map((o) => decide(o).requeueAfterMs)).toEqual([UNHEALTHY_RESYNC_MS, UNHEALTHY_RESYNC_MS]);
   });
 });
 

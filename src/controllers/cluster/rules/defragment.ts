@@ -2,7 +2,7 @@
 import { quotaOf } from '../../../api/defaults.ts';
 import type { EtcdDefrag, MemberOutcome } from '../../../api/etcd-defrag.ts';
 import { belowThreshold, hasRoom, isDone, mebibytes } from '../../../domain/defragmentation.ts';
-import { DEFRAG_QUIET_MS, DISRUPTION_RECHECK_MS, DRAIN_MS } from '../../../domain/timing.ts';
+import { DEFRAG_QUIET_MS, DISRUPTION_RECHECK_MS, DRAIN_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
 import { iso } from '../../../lib/time.ts';
 import { refTo } from '../../../runtime/plan.ts';
@@ -84,7 +84,7 @@ function nextStep(o: Observed, defrag: EtcdDefrag, m: MemberView, outcome: Membe
 
 function waiting(o: Observed, defrag: EtcdDefrag, why: string): ClusterDecision {
   const message = `EtcdDefrag ${defrag.metadata.name} waits: ${why}`;
-  const requeueAfterMs = DISRUPTION_RECHECK_MS;
+  const requeueAfterMs = UNHEALTHY_RESYNC_MS; // events of Pods, members and snapshots come first
   const times = (defrag.status?.members ?? []).flatMap(({ finishedAt }) => finishedAt ?? []);
   const isQuiet = times.some((time) => o.now - Date.parse(time) < DEFRAG_QUIET_MS);
   if (isQuiet || defrag.status?.waitingFor === why) return { message, requeueAfterMs };
