@@ -5,7 +5,9 @@ import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { BY_CLUSTER } from '../../api/names.ts';
 import { queueOf } from '../../domain/defragmentation.ts';
 import { identity } from '../../domain/ownership.ts';
+import { askMember } from '../../etcd/ask-member.ts';
 import type { Ask } from '../../etcd/call.ts';
+import type { EtcdPort } from '../../etcd/client.ts';
 import type { KvPort } from '../../etcd/kv.ts';
 import { type Client, listAll } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
@@ -43,9 +45,12 @@ async function streamsOf(
   }
 }
 
-/** Whether the member that is being defragmented serves again. Its status answers all the time. */
+/**
+ * The member that is being defragmented, by what it reports after a read, which waits for the end: the size that it has reported
+ * before may be that from before the defragmentation, which would count as one without effect.
+ */
 export const withReads = async <View extends MemberView>(
-  kv: Pick<KvPort, 'read'>,
+  etcd: Pick<EtcdPort, 'status'> & { readonly kv: Pick<KvPort, 'read'> },
   ask: Omit<Ask, 'endpoint'>,
   { status }: EtcdCluster,
   members: readonly View[],
@@ -54,6 +59,12 @@ export const withReads = async <View extends MemberView>(
     members.map(async (m) => {
       const [endpoint] = endpointsOf(m);
       if (endpoint === undefined || status?.defragmentation?.member !== m.object.metadata.name) return m;
-      return { ...m, answersReads: (await kv.read({ ...ask, endpoint })).ok };
+      const at = { ...ask, endpoint };
+      // It has not reported its status either: a read would only make this reconcile longer.
+      if (!m.self || !(await etcd.kv.read(at)).ok) return { ...m, answersReads: false };
+      const expected = { clusterID: status?.clusterID, memberID: m.object.status?.memberID };
+      const after = await askMember(etcd, at, expected);
+      if (after.is !== 'answers') return { ...m, answersReads: false };
+      return { ...m, self: { ...m.self, ...after.self }, answersReads: true };
     }),
   );

@@ -104,7 +104,7 @@ export async function observe(
   const listed = list.is === 'answers' ? list.view : list;
   const uncached = await listUncachedMembers(ports, cluster, answered, listed, signal);
   const views = [...answered, ...uncached.map((object) => viewOf(ports, cluster, object))];
-  const readable = await withReads(ports.etcd.kv, requests.ask, cluster, await withHashes(requests, views));
+  const readable = await withReads(ports.etcd, requests.ask, cluster, await withHashes(requests, views));
   const members = await withFreshEvidence(ports, readable, signal);
   const etcd = await etcdView(requests, cluster, members, list);
   const ask = list.is === 'answers' ? { ...requests.ask, endpoint: list.from } : undefined;
