@@ -11,8 +11,6 @@ export type EtcdChange =
   /** etcd rewrites its data for this minor, such as `3.6.0`, so that members can be started with it. */
   | { readonly name: 'enableDowngrade'; readonly version: string }
   | { readonly name: 'cancelDowngrade' }
-  /** Sent to this member only. */
-  | { readonly name: 'defragment'; readonly endpoint: string }
   | { readonly name: 'disarm'; readonly alarm: 'corrupt' | 'noSpace'; readonly id: string };
 
 /** Endpoints and member ids were read from etcd in the same reconcile. */
@@ -24,7 +22,20 @@ export type EtcdCall = NamedCall &
     readonly cluster: string;
   };
 
-export type ClusterCall = EtcdCall | CredentialsCall;
+/** Sent to this member only, and not waited for. */
+export type DefragmentCall = NamedCall &
+  Pick<AtMembers, 'clusterID' | 'hosts'> & {
+    readonly is: 'defragment';
+    readonly name: 'defragment';
+    /** `namespace/name` of the cluster. */
+    readonly cluster: string;
+    readonly endpoint: string;
+    /** Distinguishes it from every other request: see `requestOf`. */
+    readonly request: string;
+    readonly timeoutMs: number;
+  };
+
+export type ClusterCall = EtcdCall | DefragmentCall | CredentialsCall;
 
 /** Every healthy voter has refused a membership change, because it counts too few of its peers as active. */
 export const UNHEALTHY_CLUSTER = 'unhealthyCluster';

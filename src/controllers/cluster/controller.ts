@@ -40,6 +40,7 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
   upkeepKinds: [services.kind, podDisruptionBudgets.kind, networkPolicies.kind, certificateKind.kind],
   forget: (key) => {
     ports.etcd.forget(key);
+    ports.defragmentRequests.forget(key);
     ports.credentials.drop(key);
     ports.observedMs(seedKey(key), undefined);
   },

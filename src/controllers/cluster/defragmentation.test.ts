@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { NOW } from '../../../test/support/builders/builders.ts';
 import { aDefrag, DEFRAG_UID, done, MI, outcome } from '../../../test/support/builders/defrags.ts';
 import { at, down, type Is, id, joining, name, stepsOf, up, world } from '../../../test/support/builders/members.ts';
-import { remembering, rowsOf } from '../../../test/support/builders/plan.ts';
+import { rowsOf } from '../../../test/support/builders/plan.ts';
 import type { EtcdDefrag, EtcdDefragStatus, MemberOutcome } from '../../api/etcd-defrag.ts';
 import { UNHEALTHY_RESYNC_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
-import type { Gathered, MemberView } from './observed.ts';
+import type { DefragResponse, Gathered, MemberView } from './observed.ts';
 
 type Sizes = Readonly<Record<number, readonly [bytes: number, inUse: number]>>;
 const FULL: readonly [number, number] = [500 * MI, 100 * MI];
@@ -78,9 +78,9 @@ describe('which members, in which order', () => {
       ['defragment'],
     ],
     [
-      'then etcd is asked, and its success is recorded',
+      'then etcd is asked',
       drained(asked(three, running(pending(2, 3, 1))), 2),
-      ['defragment', `defragment ${name(2)}`, 'patch nightly'],
+      ['defragment', `defragment ${name(2)}`],
     ],
     [
       'the leader hands over first, as the last one',
@@ -97,11 +97,7 @@ describe('which members, in which order', () => {
       drained(asked(three, running([done(name(2)), ...pending(3, 1)])), 2),
       ['defragment', `restoreTraffic: patch ${name(2)}`],
     ],
-    [
-      'a single voter is asked at once',
-      asked([up], running(pending(1))),
-      ['defragment', `defragment ${name(1)}`, 'patch nightly'],
-    ],
+    ['a single voter is asked at once', asked([up], running(pending(1))), ['defragment', `defragment ${name(1)}`]],
     [
       'a member that joined meanwhile is added to the list',
       asked(three, running(pending(2, 1))),
@@ -206,6 +202,8 @@ describe('the member that etcd was asked to defragment', () => {
     const fields = step as unknown as { readonly fields: { readonly status: EtcdDefragStatus } } | undefined;
     return fields?.fields.status.members?.find((each) => each.name === name(2));
   };
+  const notVoting = (o: Gathered): Gathered =>
+    changed(o, 2, (m) => ({ ...m, object: { ...m.object, status: { ...m.object.status, isVoter: false } } }));
   const reported = outcome(name(2), {
     outcome: 'Defragmented',
     reason: 'AfterSizeUnavailable',
@@ -239,15 +237,77 @@ describe('the member that etcd was asked to defragment', () => {
     expect(recorded(busy(true, 100 * MI))).toMatchObject({ outcome: 'Defragmented', reclaimedBytes: 400 * MI });
   });
 
+  const given = (o: Gathered, defragResponse: DefragResponse): Gathered => ({ ...o, defragResponse });
+  const full: DefragResponse = { is: 'failed', message: 'disk full' };
+
+  test('has succeeded when etcd says so, however little it freed', () => {
+    expect(recorded(given(busy(true, 500 * MI), { is: 'succeeded' }))).toMatchObject({
+      outcome: 'Defragmented',
+      reclaimedBytes: 0,
+      finishedAt: iso(NOW),
+    });
+    expect(recorded(given(busy(true, 600 * MI), { is: 'succeeded' }))).toMatchObject({ reclaimedBytes: 0 });
+  });
+
+  test('has succeeded before its size is known, and the operator may be killed then', () => {
+    const success = { outcome: 'Defragmented', reason: 'AfterSizeUnavailable', dbSizeBefore: 500 * MI };
+    const now = recorded(given(busy(false, 500 * MI), { is: 'succeeded' }));
+    expect([now, now?.finishedAt]).toEqual([expect.objectContaining(success), undefined]);
+    expect(recorded(busy(false, 500 * MI, [reported, ...pending(3, 1)]))).toBeUndefined();
+  });
+
+  test('is not judged by its size while a response is awaited: etcd may not have begun', () => {
+    expect(recorded(given(busy(true, 500 * MI), { is: 'awaited' }))).toBeUndefined();
+    expect(recorded(given(busy(true, 100 * MI), { is: 'awaited' }))).toMatchObject({ outcome: 'Defragmented' });
+  });
+
   test('whose database is as large as before is asked again, up to three times', () => {
-    const error = remembering('etcd refuses: disk full', { call: 'defragment', target: `defragment ${name(2)}` });
-    expect(recorded({ ...busy(true, 500 * MI), ...error })).toMatchObject({
+    const unknown = /no response of etcd has arrived/;
+    expect(recorded(busy(true, 500 * MI))).toMatchObject({ attempts: 1, message: expect.stringMatching(unknown) });
+    expect(recorded(given(busy(true, 500 * MI), full))).toMatchObject({
       outcome: 'Pending',
       attempts: 1,
-      message: 'etcd refuses: disk full',
+      message: 'disk full',
     });
     const last = busy(true, 500 * MI, pending(2, 3, 1), { attempt: 3 });
-    expect(recorded({ ...last, ...error })).toMatchObject({ outcome: 'Failed', reason: 'RPCError', attempts: 3 });
+    expect(recorded(given(last, full))).toMatchObject({ outcome: 'Failed', reason: 'RPCError', attempts: 3 });
+  });
+
+  test('fails with the error of etcd when it does not serve again', () => {
+    const overdue = { startedAt: at(60 * 60_000) };
+    const o = busy(false, 500 * MI, pending(2, 3, 1), overdue);
+    expect(recorded(given(o, full))).toMatchObject({ outcome: 'Failed', message: 'disk full' });
+  });
+
+  test('is recorded although it is missing from the EtcdDefrag, whose status was edited or restored', () => {
+    expect(recorded(busy(true, 100 * MI, pending(3, 1)))).toMatchObject({ outcome: 'Defragmented' });
+    expect(decide(busy(false, 500 * MI, pending(3, 1))).status.defragmentation?.member).toBe(name(2));
+  });
+
+  test.each<[string, Gathered]>([
+    ['does not exist', { ...busy(false, 500 * MI, pending(3, 1)), members: asked([up], undefined).members }],
+    ['is no voter, and serves', notVoting(busy(true, 500 * MI, pending(3, 1)))],
+    [
+      'is no voter, and its time limit has passed',
+      notVoting(busy(false, 500 * MI, pending(3, 1), { startedAt: at(60 * 60_000) })),
+    ],
+  ])('is released when it is missing from the EtcdDefrag and %s', (_sentence, o) => {
+    expect(decide(o).status.defragmentation).toBeUndefined();
+  });
+
+  test('and is being deleted, is neither skipped nor released before it has finished', () => {
+    const leaving = (o: Gathered): Gathered =>
+      changed(o, 2, (m) => ({
+        ...m,
+        object: { ...m.object, metadata: { ...m.object.metadata, deletionTimestamp: at(0) } },
+      }));
+    const o = leaving(busy(false, 500 * MI));
+    expect([recorded(o), decide(o).status.defragmentation?.member]).toEqual([undefined, name(2)]);
+    expect(recorded(leaving(busy(true, 100 * MI)))).toMatchObject({ outcome: 'Defragmented' });
+    const stopped = changed(o, 2, (m) => ({ ...m, pod: { is: 'absent' } }));
+    expect(recorded(stopped)).toMatchObject({ outcome: 'Skipped', reason: 'MemberGone' });
+    const { defrag: _deleted, ...orphan } = o;
+    expect(decide(orphan).status.defragmentation?.member).toBe(name(2));
   });
 
   test('fails after its time limit', () => {

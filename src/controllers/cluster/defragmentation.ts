@@ -6,12 +6,16 @@ import { refTo, type Step } from '../../runtime/plan.ts';
 import { type ClusterFacts, isNotBeingDeleted, isVoter, type MemberView, nameOf } from './observed.ts';
 import { leaderOf } from './quorum.ts';
 
-type Marker = NonNullable<EtcdClusterStatus['defragmentation']>;
+export type Marker = NonNullable<EtcdClusterStatus['defragmentation']>;
 
 export const markerOf = ({ cluster }: Pick<ClusterFacts, 'cluster'>): Marker | undefined =>
   cluster.status?.defragmentation;
 
-/** Recorded before etcd was asked, and not known to have ended. Its etcd may report a healthy status, and serves nothing. */
+/** Of all requests that a process sends. */
+export const requestOf = ({ uid, member, attempt, startedAt }: Marker): string =>
+  [uid, member, attempt, startedAt].join('/');
+
+/** Recorded before etcd was asked, and not known to have ended: it serves nothing, and will again. */
 export const isBeingDefragmented = (o: ClusterFacts, m: MemberView): boolean =>
   markerOf(o)?.member === nameOf(m) && !isMarkerOver(o);
 
@@ -35,8 +39,9 @@ export function workList(o: ClusterFacts, { status }: EtcdDefrag): readonly Memb
   return [...recorded, ...pending];
 }
 
-export const outcomeOf = ({ status }: EtcdDefrag, member: string): MemberOutcome | undefined =>
-  status?.members?.find(({ name }) => name === member);
+/** Also of a member that is missing from the status: an edit of it, or a restored object, must not keep the marker for ever. */
+export const outcomeOf = (o: ClusterFacts, defrag: EtcdDefrag, member: string): MemberOutcome | undefined =>
+  workList(o, defrag).find(({ name }) => name === member);
 
 /** The cluster controller is the only writer of `members` and `waitingFor`. */
 export const membersPatch = (defrag: EtcdDefrag, members: readonly MemberOutcome[]): Step => ({
@@ -66,14 +71,24 @@ export const defragmentedOutcome = (
 export const isOverdue = ({ now }: ClusterFacts, { startedAt, dbSizeBefore }: Marker): boolean =>
   Math.abs(now - Date.parse(startedAt)) > timeLimitMs(dbSizeBefore);
 
-/** What came of the recorded defragmentation is in the EtcdDefrag; or there is none any more, and the member serves again. */
+/** What came of the recorded defragmentation is in the EtcdDefrag; or nothing can be recorded there, and it has ended. */
 export function isMarkerOver(o: ClusterFacts): boolean {
   const marker = markerOf(o);
   if (!marker) return true;
-  if (o.defrag?.metadata.uid !== marker.uid) {
-    const m = o.members.find((each) => nameOf(each) === marker.member);
-    return !m || !isNotBeingDeleted(m) || m.answersReads === true || isOverdue(o, marker);
-  }
-  const outcome = outcomeOf(o.defrag, marker.member);
-  return outcome !== undefined && (isDone(outcome) || (outcome.attempts ?? 0) >= marker.attempt);
+  const outcome = o.defrag?.metadata.uid === marker.uid ? outcomeOf(o, o.defrag, marker.member) : undefined;
+  return outcome ? isDone(outcome) || (outcome.attempts ?? 0) >= marker.attempt : hasEnded(o, marker);
 }
+
+/** A response that is awaited may come from an etcd that has not begun yet. */
+const hasEnded = (o: ClusterFacts, marker: Marker): boolean => {
+  const m = memberNamed(o, marker.member);
+  const serves = m?.answersReads === true && o.defragResponse?.is !== 'awaited';
+  return hasStopped(m) || serves || isOverdue(o, marker);
+};
+
+export const memberNamed = (o: ClusterFacts, name: string): MemberView | undefined =>
+  o.members.find((m) => nameOf(m) === name);
+
+/** It will not come back. An EtcdMember that is being deleted still has its etcd, until that has been removed. */
+export const hasStopped = (m: MemberView | undefined): boolean =>
+  !m || (!isNotBeingDeleted(m) && m.pod.is === 'absent');

@@ -79,7 +79,6 @@ export function etcdStep(
     ...atVoters(o),
     ...(what.name === 'moveLeader' && { endpoints: leaderEndpoint(o) }),
     ...(what.name === 'cancelDowngrade' && { endpoints: newestEndpoints(o) }),
-    ...(what.name === 'defragment' && { endpoints: [what.endpoint] }),
   };
   return { do: 'call', call, retryMs: retryAfterMs };
 }

@@ -11,7 +11,7 @@ import { type EtcdCall, type EtcdChange, UNHEALTHY_CLUSTER } from './calls.ts';
 
 export interface ChangePorts {
   readonly members: Pick<MembersPort, 'add' | 'promote' | 'remove'>;
-  readonly maintenance: Pick<MaintenancePort, 'moveLeader' | 'disarm' | 'downgrade' | 'defragment'>;
+  readonly maintenance: Pick<MaintenancePort, 'moveLeader' | 'disarm' | 'downgrade'>;
 }
 
 /** etcd errors that mean that the change was made already: by another client, or by a request whose response got lost. */
@@ -20,7 +20,6 @@ const ALREADY_DONE: Readonly<Record<EtcdChange['name'], readonly EtcdErrorKind[]
   promote: ['notLearner'],
   remove: ['notFound'],
   moveLeader: [],
-  defragment: [],
   disarm: [],
   enableDowngrade: ['downgradeInProgress'],
   cancelDowngrade: ['noDowngrade'],
@@ -45,9 +44,6 @@ export async function executeEtcdCall(
     },
   );
   if (answer.ok || ALREADY_DONE[call.name].includes(answer.error.kind)) return;
-  // etcd goes on with it: see the rule that asks for it.
-  if (call.name === 'defragment' && answer.error.kind === 'timeout')
-    throw new RetryLater(`${call.target} is being defragmented`);
   // A voter that did not respond might have accepted the change, so this counts only if every voter refused it.
   const byAll = failures.length > 0 && failures.every((kind) => kind === UNHEALTHY_CLUSTER);
   throw new RetryLater(
@@ -70,8 +66,6 @@ function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Result<unkno
       return etcd.maintenance.downgrade(ask, 'enable', call.version);
     case 'cancelDowngrade':
       return etcd.maintenance.downgrade(ask, 'cancel');
-    case 'defragment':
-      return etcd.maintenance.defragment(ask);
     case 'disarm':
       return etcd.maintenance.disarm(ask, { memberId: idOf(call.id), alarm: call.alarm });
   }

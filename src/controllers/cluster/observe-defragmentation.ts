@@ -12,7 +12,10 @@ import type { KvPort } from '../../etcd/kv.ts';
 import { type Client, listAll } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import type { Store } from '../../kube/store.ts';
+import { present } from '../../lib/present.ts';
+import { requestOf } from './defragmentation.ts';
 import { endpointsOf } from './etcd-calls.ts';
+import type { DefragmentRequests } from './execute-defragment.ts';
 import type { Gathered, MemberView } from './observed.ts';
 
 export interface DefragPorts {
@@ -20,14 +23,20 @@ export interface DefragPorts {
   /** Indexed by cluster. */
   readonly defrags: Store<EtcdDefrag>;
   readonly snapshots: Store<EtcdSnapshot>;
+  readonly defragmentRequests: DefragmentRequests;
 }
 
-type Facts = Pick<Gathered, 'defrag' | 'streams'>;
+type Facts = Pick<Gathered, 'defrag' | 'defragResponse' | 'streams'>;
 
 export async function observeDefrag(ports: DefragPorts, cluster: EtcdCluster, signal: AbortSignal): Promise<Facts> {
   const { namespace, name } = identity(cluster);
   const [defrag] = queueOf(ports.defrags.byIndex(namespace, BY_CLUSTER, name));
-  return defrag ? { defrag, streams: await streamsOf(ports, cluster, signal) } : {};
+  const marker = cluster.status?.defragmentation;
+  const defragResponse = marker && ports.defragmentRequests.responseTo(`${namespace}/${name}`, requestOf(marker));
+  return {
+    ...present({ defragResponse }),
+    ...(defrag && { defrag, streams: await streamsOf(ports, cluster, signal) }),
+  };
 }
 
 /** From the API server: a cache that is a second late would not have a snapshot that has just started. */

@@ -65,7 +65,7 @@ export interface ClusterPorts
   readonly etcd: CredentialsPorts['etcd'] &
     EtcdPort &
     ChangePorts & {
-      readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'>;
+      readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade' | 'defragment'>;
       readonly kv: Pick<KvPort, 'read'>;
     };
   readonly images: ImagePolicy;

@@ -135,6 +135,11 @@ export interface Successor {
   readonly refusedBy?: string;
 }
 
+/** What came of the request for the recorded defragmentation; failed: also when no response arrived. */
+export type DefragResponse =
+  | { readonly is: 'awaited' | 'succeeded' }
+  | { readonly is: 'failed'; readonly message: string };
+
 /** The hash of a member's data. Hashes are comparable only where `at` agrees. */
 export interface MemberHash {
   readonly member: string;
@@ -194,6 +199,8 @@ export interface ClusterFacts {
   readonly schedules: readonly EtcdSnapshotSchedule[];
   /** The EtcdDefrag whose turn it is. */
   readonly defrag?: EtcdDefrag;
+  /** Absent: this process has not sent the request, but one before it. */
+  readonly defragResponse?: DefragResponse;
   /** The members that snapshots stream from; read only while there is an EtcdDefrag. A string: why they are unknown. */
   readonly streams?: readonly string[] | string;
 }

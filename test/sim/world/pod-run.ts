@@ -120,9 +120,9 @@ export function podStatus(run: Run, pod: Pod, { now, since }: Times, over?: 'Fai
   };
 }
 
-/** What /readyz reports: a leader is known, the member is a voter, and there is no CORRUPT alarm. */
-export function isHealthy({ serving, isolated, disk }: ModelNode): boolean {
-  if (!serving || isolated || !disk) return false;
+/** What /readyz reports: it is not being defragmented, a leader is known, it is a voter, and there is no CORRUPT alarm. */
+export function isHealthy({ serving, isolated, disk, defragmentsUntil }: ModelNode): boolean {
+  if (!serving || isolated || !disk || defragmentsUntil > 0) return false;
   const { leader, members, state } = disk.group;
   const corrupt = state.alarms.all.some(({ alarm }) => alarm === 'corrupt');
   return leader !== undefined && members.get(disk.id)?.isLearner === false && !corrupt;

@@ -1,23 +1,29 @@
 /** Rules that carry out an EtcdDefrag: one member at a time, out of the client Service, the leader last. */
 import { quotaOf } from '../../../api/defaults.ts';
 import type { EtcdDefrag, MemberOutcome } from '../../../api/etcd-defrag.ts';
-import { belowThreshold, hasRoom, isDone, mebibytes } from '../../../domain/defragmentation.ts';
+import { belowThreshold, hasRoom, isDone, mebibytes, timeLimitMs } from '../../../domain/defragmentation.ts';
+import { identity } from '../../../domain/ownership.ts';
 import { DEFRAG_QUIET_MS, DISRUPTION_RECHECK_MS, DRAIN_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
 import { iso } from '../../../lib/time.ts';
-import { refTo } from '../../../runtime/plan.ts';
+import { refTo, type Step } from '../../../runtime/plan.ts';
+import type { ClusterCall, DefragmentCall } from '../calls.ts';
 import {
   defragmentedOutcome,
+  hasStopped,
   isMarkerOver,
   isOverdue,
+  type Marker,
   markerOf,
+  memberNamed,
   membersPatch,
   outcomeOf,
   outcomePatch,
+  requestOf,
   workList,
 } from '../defragmentation.ts';
 import { blockedBy } from '../disruption-view.ts';
-import { endpointsOf, etcdStep, transferFirst } from '../etcd-calls.ts';
+import { atVoters, endpointsOf, etcdStep, transferFirst } from '../etcd-calls.ts';
 import {
   type ClusterDecision,
   type Contributed,
@@ -34,8 +40,10 @@ import { drainingForMs, trafficPatch } from '../rollout/restart.ts';
 
 const MAX_ATTEMPTS = 3;
 
-const memberNamed = (o: Observed, name: string): MemberView | undefined =>
-  o.members.find((m) => nameOf(m) === name && isNotBeingDeleted(m));
+const remainingMember = (o: Observed, name: string): MemberView | undefined => {
+  const m = memberNamed(o, name);
+  return m && isNotBeingDeleted(m) ? m : undefined;
+};
 
 export function defragment(o: Observed): Decided {
   const { defrag } = o;
@@ -48,11 +56,11 @@ export function defragment(o: Observed): Decided {
   if (!defrag) return undefined;
   const list = workList(o, defrag);
   const open = list.filter(({ outcome }) => outcome === 'Pending');
-  const gone = open.find(({ name }) => !memberNamed(o, name));
+  const gone = open.find(({ name }) => !remainingMember(o, name));
   if (gone) return recorded(o, defrag, { ...gone, outcome: 'Skipped', reason: 'MemberGone', finishedAt: iso(o.now) });
   const [next] = leaderLast(
     o,
-    open.flatMap(({ name }) => memberNamed(o, name) ?? []),
+    open.flatMap(({ name }) => remainingMember(o, name) ?? []),
   );
   const outcome = list.find(({ name }) => next && name === nameOf(next));
   if (!next || !outcome) return undefined;
@@ -109,10 +117,7 @@ function away(o: Observed, m: MemberView, message: string): ClusterDecision | un
   return drainedMs < DRAIN_MS ? { message: text, requeueAfterMs: DRAIN_MS - drainedMs } : undefined;
 }
 
-/**
- * etcd goes on when the request ends early, and takes minutes for gigabytes. The request is therefore short, like every other: if
- * it ends before etcd has finished, the next reconciles follow by what the member answers, as a restarted operator does.
- */
+/** Recorded first: a restarted operator follows what the member answers. */
 function started(
   o: Observed,
   defrag: EtcdDefrag,
@@ -121,33 +126,46 @@ function started(
   message: string,
 ): ClusterDecision {
   const { name: defragName = '', uid = '' } = defrag.metadata;
-  const [endpoint = ''] = endpointsOf(m);
   const dbSizeBefore = m.self?.databaseBytes ?? 0;
   const attempt = (outcome.attempts ?? 0) + 1;
-  const startedAt = iso(o.now);
+  const marker = { member: nameOf(m), defrag: defragName, uid, attempt, startedAt: iso(o.now), dbSizeBefore };
   const alone = votersOf(o).length === 1;
   const note = `${message}: the only voter serves no requests until it has finished`;
-  const { message: _earlier, ...rest } = outcome;
-  const finished = { ...rest, outcome: 'Defragmented', reason: 'AfterSizeUnavailable', dbSizeBefore };
   return {
     message,
-    latch: { defragmentation: { member: nameOf(m), defrag: defragName, uid, attempt, startedAt, dbSizeBefore } },
-    steps: [
-      etcdStep(o, { name: 'defragment', endpoint }, nameOf(m), DISRUPTION_RECHECK_MS),
-      outcomePatch(o, defrag, finished),
-    ],
+    latch: { defragmentation: marker },
+    steps: [request(o, m, marker)],
     ...(alone && { event: { type: 'Warning', reason: 'DefragmentingOnlyVoter', note } }),
   };
+}
+
+function request(o: Observed, m: MemberView, marker: Marker): Step<ClusterCall> {
+  const { namespace, name } = identity(o.cluster);
+  const [endpoint = ''] = endpointsOf(m);
+  const { clusterID, hosts } = atVoters(o);
+  const call: DefragmentCall = {
+    is: 'defragment',
+    name: 'defragment',
+    target: nameOf(m),
+    cluster: `${namespace}/${name}`,
+    clusterID,
+    hosts,
+    endpoint,
+    request: requestOf(marker),
+    timeoutMs: timeLimitMs(marker.dbSizeBefore),
+  };
+  return { do: 'call', call, retryMs: DISRUPTION_RECHECK_MS };
 }
 
 /** Records what came of the member that etcd was asked to defragment, whatever else the cluster is busy with. */
 export function recordDefragmentation(o: Observed): Contributed {
   const marker = markerOf(o);
   const { defrag } = o;
-  if (!marker || defrag?.metadata.uid !== marker.uid || isMarkerOver(o)) return undefined;
-  const before = outcomeOf(defrag, marker.member);
+  if (!marker || isMarkerOver(o)) return undefined;
+  const before = defrag?.metadata.uid === marker.uid ? outcomeOf(o, defrag, marker.member) : undefined;
   const after = before && outcomeAfter(o, marker, before);
-  if (!after) return { message: `${marker.member} is being defragmented`, requeueAfterMs: DISRUPTION_RECHECK_MS };
+  if (!defrag || !after)
+    return { message: `${marker.member} is being defragmented`, requeueAfterMs: DISRUPTION_RECHECK_MS };
   const result =
     after.reclaimedBytes === undefined
       ? `${after.outcome}${after.reason === undefined ? '' : ` (${after.reason})`}`
@@ -155,29 +173,33 @@ export function recordDefragmentation(o: Observed): Contributed {
   return { message: `${marker.member}: ${result}`, sequences: [[outcomePatch(o, defrag, after)]] };
 }
 
-/** `undefined`: etcd has not finished, as far as is known. A database never shrinks by itself. */
-function outcomeAfter(
-  o: Observed,
-  marker: NonNullable<ReturnType<typeof markerOf>>,
-  before: MemberOutcome,
-): MemberOutcome | undefined {
+/** `undefined`: etcd has not finished, as far as is known. */
+function outcomeAfter(o: Observed, marker: Marker, before: MemberOutcome): MemberOutcome | undefined {
   const m = memberNamed(o, marker.member);
-  const finishedAt = iso(o.now);
   const { dbSizeBefore } = marker;
-  const succeeded = before.outcome === 'Defragmented';
-  if (!m && !succeeded) return { ...before, outcome: 'Skipped', reason: 'MemberGone', dbSizeBefore, finishedAt };
+  const now = { ...before, dbSizeBefore };
+  const finishedAt = iso(o.now);
   const dbSizeAfter = m?.answersReads === true ? m.self?.databaseBytes : undefined;
-  if (dbSizeAfter !== undefined && (succeeded || dbSizeAfter < dbSizeBefore))
-    return defragmentedOutcome(before, dbSizeBefore, { dbSizeAfter, finishedAt });
-  if (succeeded) return !m || isOverdue(o, marker) ? { ...before, finishedAt } : undefined;
-  const error = o.memory.failures.find(({ call, target }) => call === 'defragment' && target.endsWith(marker.member));
-  if (isOverdue(o, marker)) {
-    const message = error?.message ?? 'etcd has not finished within the time limit';
-    return { ...before, outcome: 'Failed', reason: 'RPCError', message, dbSizeBefore, finishedAt };
+  const isReported = before.outcome === 'Defragmented';
+  if (isReported || o.defragResponse?.is === 'succeeded') {
+    if (dbSizeAfter !== undefined) return defragmentedOutcome(before, dbSizeBefore, { dbSizeAfter, finishedAt });
+    const { message: _earlier, ...rest } = now;
+    const success = { ...rest, outcome: 'Defragmented', reason: 'AfterSizeUnavailable' };
+    if (hasStopped(m) || isOverdue(o, marker)) return { ...success, finishedAt };
+    return isReported ? undefined : success;
   }
-  if (dbSizeAfter === undefined) return undefined;
-  const message = error?.message ?? 'its database is as large as before';
-  const failed = { ...before, attempts: marker.attempt, message, dbSizeBefore };
+  // No response arrived, or not to this process. A database never shrinks by itself.
+  if (dbSizeAfter !== undefined && dbSizeAfter < dbSizeBefore)
+    return defragmentedOutcome(before, dbSizeBefore, { dbSizeAfter, finishedAt });
+  if (hasStopped(m)) return { ...now, outcome: 'Skipped', reason: 'MemberGone', finishedAt };
+  const error = o.defragResponse?.is === 'failed' ? o.defragResponse.message : undefined;
+  if (isOverdue(o, marker)) {
+    const message = error ?? 'etcd has not finished within the time limit';
+    return { ...now, outcome: 'Failed', reason: 'RPCError', message, finishedAt };
+  }
+  if (dbSizeAfter === undefined || o.defragResponse?.is === 'awaited') return undefined;
+  const message = error ?? 'its database is as large as before, and no response of etcd has arrived';
+  const failed = { ...now, attempts: marker.attempt, message };
   return marker.attempt < MAX_ATTEMPTS ? failed : { ...failed, outcome: 'Failed', reason: 'RPCError', finishedAt };
 }
 
