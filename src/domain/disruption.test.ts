@@ -39,6 +39,7 @@ const ALL: readonly Disruption[] = [
   'defragment',
   'discardJoiner',
 ];
+const BY_NAME: readonly Disruption[] = ['restartExpired', 'remake'];
 const DELETES: readonly Disruption[] = ['scaleDown', 'replace', 'discardJoiner'];
 
 /** `b` is the member. */
@@ -69,6 +70,24 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
     cluster([voter('a'), voter('b', { streaming: 'a snapshot streams' }), voter('c')]),
     ['defragment'],
     'SnapshotRunning',
+  ],
+  [
+    'a member that is busy is left alone: it is neither lost nor broken',
+    cluster([voter('a'), down('b', { busy: 'is being defragmented' }), voter('c')]),
+    [...ALL, ...BY_NAME],
+    'MemberBusy',
+  ],
+  [
+    'nor is it removed because a user or the operator deletes it, or because its data differs',
+    cluster([voter('a'), lost('b', { busy: 'is being defragmented', object: 'terminating' }), voter('c')]),
+    ALL,
+    'MemberBusy',
+  ],
+  [
+    'while another member is busy, no voter goes',
+    cluster([voter('a'), voter('b'), down('c', { busy: 'is being defragmented' })]),
+    ['remove', 'scaleDown'],
+    'QuorumAtRisk',
   ],
   ['a healthy voter is not replaced', three, ['replace'], 'NoFailureEvidence'],
   ['a voter is not discarded as a joiner', three, ['discardJoiner'], 'Joined'],
@@ -308,7 +327,7 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
   ],
 ])('%s', (_, quorum, kinds, reason) => {
   test.each(kinds)('%s', (kind) => {
-    expect(blockedBy(quorum, kind === 'restartExpired' ? 'db-b' : 'b', kind)?.reason).toBe(reason);
+    expect(blockedBy(quorum, BY_NAME.includes(kind) ? 'db-b' : 'b', kind)?.reason).toBe(reason);
   });
 });
 

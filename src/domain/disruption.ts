@@ -62,6 +62,8 @@ interface MemberFacts {
   readonly backOff?: string | undefined;
   /** Why it is not replaced yet, after replacements in other clusters. */
   readonly rateLimit?: string | undefined;
+  /** What it is busy with: it serves nothing, and will again by itself. It must be left alone until then, and is not lost. */
+  readonly busy?: string | undefined;
   /** A snapshot streams from it, or may do so. */
   readonly streaming?: string | undefined;
 }
@@ -101,6 +103,10 @@ const names = (members: readonly Member[]): string => members.map(({ name }) => 
 
 const leaderAgreed: Requirement = (quorum) =>
   quorum.leader === undefined ? { reason: 'NoLeader', message: 'the members do not agree on a leader' } : undefined;
+
+/** For a limited time: what it is busy with has a time limit, and a member with failure evidence is not busy. */
+const notBusy: Requirement = (_, { name, busy }) =>
+  busy === undefined ? undefined : { reason: 'MemberBusy', message: `${name} ${busy}` };
 
 /** Before a voter is disrupted, all others must be healthy, so that they have every acknowledged write. */
 const othersHealthy: Requirement = (quorum, member) => {
@@ -268,10 +274,11 @@ const neverStarted: Requirement = ({ joiners }, member) =>
 
 /** In this order: the first requirement that is not met is reported. */
 const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
-  remove: [leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays)],
-  scaleDown: [leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays), policyRecorded],
-  replace: [leaderAgreed, ofVoter(othersKeepQuorum), hasFailed, backOffOver, withinRate, policyRecorded],
+  remove: [notBusy, leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays)],
+  scaleDown: [notBusy, leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays), policyRecorded],
+  replace: [notBusy, leaderAgreed, ofVoter(othersKeepQuorum), hasFailed, backOffOver, withinRate, policyRecorded],
   restart: [
+    notBusy,
     membersReady,
     membersComplete,
     ofVoter(quorumWithoutIt),
@@ -281,11 +288,11 @@ const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
     ofVoter(policyRecordedInMemory),
     podAllowed,
   ],
-  reconnect: [dataOnVolume, secretsMountable, leaderAgreed, podsReady, podAllowed],
-  restartExpired: [dataOnVolume, secretsMountable, noLongerServes, podAllowed],
-  remake: [dataOnVolume, secretsMountable, takesNoPart, podAllowed],
-  defragment: [membersReady, membersComplete, leaderAgreed, dataStays, notStreaming],
-  discardJoiner: [leaderAgreed, neverStarted, policyRecorded],
+  reconnect: [notBusy, dataOnVolume, secretsMountable, leaderAgreed, podsReady, podAllowed],
+  restartExpired: [notBusy, dataOnVolume, secretsMountable, noLongerServes, podAllowed],
+  remake: [notBusy, dataOnVolume, secretsMountable, takesNoPart, podAllowed],
+  defragment: [notBusy, membersReady, membersComplete, leaderAgreed, dataStays, notStreaming],
+  discardJoiner: [notBusy, leaderAgreed, neverStarted, policyRecorded],
 };
 
 /** The first reason why the member with this id may not be disrupted now; `undefined` when it may. By name where etcd may not respond. */

@@ -1,11 +1,13 @@
 /** A defragmentation takes a member away for as long as etcd rewrites its database. */
+import { EVIDENCE } from '../../src/api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../src/api/etcd-snapshot.ts';
 import { etcdSnapshots, ROLE_LABEL } from '../../src/api/names.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { pods } from '../../src/kube/resources.ts';
-import type { OnChange, Scene } from './invariants.ts';
+import type { OnChange, OnWrite, Scene } from './invariants.ts';
 import { voters } from './model/etcd-group.ts';
-import { groupOf } from './world/facts.ts';
+import { groupOf, isClusterDeleted, membersOf } from './world/facts.ts';
 import type { MembershipCall } from './world/operator-ports.ts';
 import type { Run } from './world/pod-run.ts';
 
@@ -37,6 +39,28 @@ export const notWhileStreaming: OnChange = (scene, call) => {
   const isOld = ({ status }: EtcdSnapshot): boolean => ground.timeline.now - Number(status?.startTime) > 5_000;
   const stream = ground.api.peek(snapshots).find((each) => each.status?.streamsFrom?.includes(name) && isOld(each));
   return stream && `${name} is defragmented while ${stream.metadata.name} streams from it`;
+};
+
+/** It serves nothing until etcd has finished, and is not lost. With failure evidence it is not judged by that. */
+function leftAlone({ world }: Scene, disk: bigint | undefined, what: string): string | undefined {
+  const node = world.etcd.nodes.find((each) => disk !== undefined && each.disk?.id === disk);
+  const member = membersOf(world).find(({ metadata }) => metadata.name === node?.name);
+  const reason = findCondition(member?.status?.conditions, 'Ready')?.reason ?? '';
+  const isBusy = node?.running && !node.isolated && node.defragmentsUntil > world.etcd.now;
+  return isBusy && !EVIDENCES.includes(reason) ? `${node.name} is ${what} while it is being defragmented` : undefined;
+}
+const EVIDENCES: readonly string[] = Object.values(EVIDENCE);
+
+export const notRemovedWhileDefragmented: OnChange = (scene, { method, args }) =>
+  method === 'remove' ? leftAlone(scene, args[0] as bigint, 'removed') : undefined;
+
+export const notRestartedWhileDefragmented: OnWrite = (scene, { verb, resource, ref }) => {
+  const { world } = scene;
+  const { spec, status } = world.cluster ?? {};
+  const isPausing = spec?.replicas === 0 || status?.observed?.replicas === 0;
+  if (verb !== 'delete' || resource.kind !== 'Pod' || isPausing || isClusterDeleted(world)) return undefined;
+  const run = [...world.kubelet.runs.values()].find(({ name }) => name === ref.name);
+  return leftAlone(scene, run?.process?.disk?.id, 'restarted');
 };
 
 /** A member of several gets no new clients when it is defragmented. */

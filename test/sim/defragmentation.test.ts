@@ -26,6 +26,8 @@ const SCOPE: Scope = {
     'isolate',
     'deleteMember',
     'scale',
+    'edit',
+    'edit',
     'suspend',
   ],
   securedOneIn: 1_000_000,

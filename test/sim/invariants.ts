@@ -16,7 +16,14 @@ import {
   peersTrustEachOther,
   rootPasswordIsKnown,
 } from './credential-invariants.ts';
-import { countDefragmentation, notWhileStreaming, oneDefragmentation, outOfService } from './defrag-invariants.ts';
+import {
+  countDefragmentation,
+  notRemovedWhileDefragmented,
+  notRestartedWhileDefragmented,
+  notWhileStreaming,
+  oneDefragmentation,
+  outOfService,
+} from './defrag-invariants.ts';
 import { intactDataIsKept, nodesHaveTheirGrace, replacedVolumesAreKept } from './evidence-invariants.ts';
 import { noMoreThanWanted } from './growth-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
@@ -323,6 +330,7 @@ export const BEFORE_WRITE = {
   ownersExist,
   newPodsAreTrusted,
   mountedBundlesAreKept,
+  notRestartedWhileDefragmented,
 };
 export const ON_QUESTION = { listsAreTheQuorums };
 export const AFTER_WRITE = {
@@ -342,6 +350,7 @@ export const BEFORE_CHANGE = {
   oneDefragmentation,
   notWhileStreaming,
   outOfService,
+  notRemovedWhileDefragmented,
 };
 export const AFTER_CHANGE = {
   quorumAfterChange,

@@ -1,10 +1,11 @@
 /** What the cluster controller does for an EtcdDefrag: which member is next, what comes first, and what is recorded. */
 import { describe, expect, test } from 'vitest';
-import { NOW } from '../../../test/support/builders/builders.ts';
+import { condition, NOW } from '../../../test/support/builders/builders.ts';
 import { aDefrag, DEFRAG_UID, done, MI, outcome } from '../../../test/support/builders/defrags.ts';
 import { at, down, type Is, id, joining, name, stepsOf, up, world } from '../../../test/support/builders/members.ts';
 import { rowsOf } from '../../../test/support/builders/plan.ts';
 import type { EtcdDefrag, EtcdDefragStatus, MemberOutcome } from '../../api/etcd-defrag.ts';
+import { EVIDENCE } from '../../api/etcd-member.ts';
 import { UNHEALTHY_RESYNC_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
@@ -333,6 +334,33 @@ describe('the member that etcd was asked to defragment', () => {
     expect(decide(orphan(false)).status.defragmentation?.member).toBe(name(2));
     expect(decide(orphan(false)).rule).toBe('defragment');
     expect(decide(orphan(true)).status.defragmentation).toBeUndefined();
+  });
+
+  describe('counts as busy, and not as lost', () => {
+    const quiet = (o: Gathered): Gathered =>
+      changed(o, 2, ({ self: _, ...m }) => ({ ...m, pod: { ...m.pod, ready: false } as MemberView['pod'] }));
+    const leaving = (o: Gathered): Gathered =>
+      changed(o, 2, (m) => ({
+        ...m,
+        object: { ...m.object, metadata: { ...m.object.metadata, deletionTimestamp: at(0) } },
+      }));
+    const failed = (o: Gathered): Gathered => {
+      const conditions = [condition('Ready', 'False', EVIDENCE.nodeLost)];
+      return changed(o, 2, (m) => ({ ...m, object: { ...m.object, status: { ...m.object.status, conditions } } }));
+    };
+    const o = quiet(busy(false, 500 * MI));
+    const removes = (each: Gathered): boolean => stepsOf(each).some((step) => step === `remove ${name(2)}`);
+
+    test('when a user deletes it', () => {
+      expect(removes(leaving(o))).toBe(false);
+      const { defragmentation: _over, ...status } = o.cluster.status ?? {};
+      expect(removes(leaving({ ...o, cluster: { ...o.cluster, status } }))).toBe(true);
+    });
+    test('but not with failure evidence, and not beyond its time limit', () => {
+      expect(removes(leaving(failed(o)))).toBe(true);
+      const overdue = quiet(busy(false, 500 * MI, pending(2, 3, 1), { startedAt: at(60 * 60_000) }));
+      expect(removes(leaving(overdue))).toBe(true);
+    });
   });
 
   test('keeps every other member from being removed', () => {

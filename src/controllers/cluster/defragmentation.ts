@@ -3,7 +3,7 @@ import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdDefrag, MemberOutcome } from '../../api/etcd-defrag.ts';
 import { isDone, timeLimitMs } from '../../domain/defragmentation.ts';
 import { refTo, type Step } from '../../runtime/plan.ts';
-import { type ClusterFacts, isNotBeingDeleted, isVoter, type MemberView, nameOf } from './observed.ts';
+import { type ClusterFacts, evidence, isNotBeingDeleted, isVoter, type MemberView, nameOf } from './observed.ts';
 import { leaderOf } from './quorum.ts';
 
 export type Marker = NonNullable<EtcdClusterStatus['defragmentation']>;
@@ -18,6 +18,13 @@ export const requestOf = ({ uid, member, attempt, startedAt }: Marker): string =
 /** Recorded before etcd was asked, and not known to have ended: it serves nothing, and will again. */
 export const isBeingDefragmented = (o: ClusterFacts, m: MemberView): boolean =>
   markerOf(o)?.member === nameOf(m) && !isMarkerOver(o);
+
+/** Not one with failure evidence, whose etcd does not run any more; and never for longer than the time limit. */
+export function busyWith(o: ClusterFacts, m: MemberView): string | undefined {
+  const marker = markerOf(o);
+  const isBusy = isBeingDefragmented(o, m) && m.pod.is === 'present' && evidence(m) === undefined;
+  return isBusy && marker && !isOverdue(o, marker) ? 'is being defragmented' : undefined;
+}
 
 export function streamingFrom({ streams }: ClusterFacts, m: MemberView): string | undefined {
   if (typeof streams === 'string') return `whether a snapshot streams from ${nameOf(m)} is unknown: ${streams}`;

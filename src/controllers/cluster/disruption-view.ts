@@ -9,7 +9,7 @@ import {
 import { podBlockedBy } from '../../domain/member-pod.ts';
 import { present } from '../../lib/present.ts';
 import { loads } from './credentials/state.ts';
-import { isBeingDefragmented, streamingFrom } from './defragmentation.ts';
+import { busyWith, isBeingDefragmented, streamingFrom } from './defragmentation.ts';
 import { ownEntries } from './foreign-members.ts';
 import {
   createdAt,
@@ -79,6 +79,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     ...runningFor(o, m),
     backOff: replacementBackOff(o, m),
     rateLimit: rateLimitedBy(o, m),
+    busy: busyWith(o, m),
     streaming: streamingFrom(o, m),
   };
 }

@@ -1,9 +1,9 @@
 /** What is observed of the member that is being defragmented. */
 import { expect, test } from 'vitest';
+import type { ModelNode } from '../../../test/sim/model/etcd.ts';
 import { NOW } from '../../../test/support/builders/builders.ts';
 import { DEFRAG_UID, MI } from '../../../test/support/builders/defrags.ts';
 import { modelWorld, nameOf, putInCache, runningCluster } from '../../../test/support/builders/ports.ts';
-import type { ModelNode } from '../../../test/sim/model/etcd.ts';
 import { iso } from '../../lib/time.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
 import { clusterResource } from './controller.ts';

@@ -208,6 +208,21 @@ describe('a member that an edit has broken', () => {
     ],
     ['its PVC is being deleted', revert([up, { ...wrong, pvc: 'terminating' }, up])],
     [
+      'it is being defragmented, and its etcd answers nothing',
+      revert([up, wrong, up], {
+        status: {
+          defragmentation: {
+            member: name(2),
+            defrag: 'd',
+            uid: 'u',
+            attempt: 1,
+            startedAt: at(5_000),
+            dbSizeBefore: 1,
+          },
+        },
+      }),
+    ],
+    [
       'its data is in memory',
       revert([up, { ...wrong, spec: { priorityClassName: 'wrong', storage: { size: '1Gi', medium: 'Memory' } } }, up]),
     ],
