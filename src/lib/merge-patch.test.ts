@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mergePatch, sameJson } from './merge-patch.ts';
+import { mergePatch, missingIn, sameJson } from './merge-patch.ts';
 
 test.each([
   ['nothing changed', { a: 1, b: [1, { c: 2 }] }, { b: [1, { c: 2 }], a: 1 }, undefined],
@@ -25,4 +25,20 @@ test('a list that becomes an object is replaced, and so is an object that become
   expect(mergePatch({ a: { b: 1 } }, { a: ['x'] })).toEqual({ a: ['x'] });
   expect(mergePatch({ a: 'x' }, { a: { b: 1 } })).toEqual({ a: { b: 1 } });
   expect(sameJson(['x'], { 0: 'x', length: 1 })).toBe(false);
+});
+
+test.each<[string, unknown, Readonly<Record<string, unknown>>, readonly string[]]>([
+  ['nothing of what is there', { a: 1, b: { c: [1, { d: 2 }] }, more: 3 }, { b: { c: [1, { d: 2 }] }, a: 1 }, []],
+  ['a field', { a: 1 }, { a: 1, b: 2 }, ['b']],
+  ['everything of an absent document', undefined, { a: 1 }, ['a']],
+  ['a field that is otherwise', { a: 1 }, { a: 2 }, ['a']],
+  ['a field of an object', { a: { x: 1 } }, { a: { x: 1, y: { z: 2 } } }, ['a.y']],
+  ['a whole object', {}, { a: { x: 1 } }, ['a']],
+  ['an empty object', {}, { a: {} }, ['a']],
+  ['a field of an element of a list', { a: [{ x: 1 }] }, { a: [{ x: 1, y: 2 }] }, ['a']],
+  ['an element of a list', { a: [1] }, { a: [1, 2] }, ['a']],
+  ['nothing that was added to an element', { a: [{ x: 1, y: 2 }] }, { a: [{ x: 1 }] }, []],
+  ['nothing that is undefined or null', {}, { a: undefined, b: null }, []],
+])('a document lacks %s', (_what, whole, part, paths) => {
+  expect(missingIn(whole, part)).toEqual(paths);
 });

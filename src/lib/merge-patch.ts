@@ -11,6 +11,27 @@ export function sameJson(a: unknown, b: unknown): boolean {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((k) => sameJson(a[k], b[k]));
 }
 
+/**
+ * The paths of what `part` has and `whole` does not have as well, such as `labels.team`. What `whole` has besides does not count,
+ * nor does what is undefined or null in `part`: a merge patch would remove it.
+ */
+export function missingIn(whole: unknown, part: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.entries(part).flatMap(([key, wanted]) => {
+    const found = isObject(whole) ? whole[key] : undefined;
+    if (wanted === undefined || wanted === null) return [];
+    if (isObject(wanted) && isObject(found)) return missingIn(found, wanted).map((path) => `${key}.${path}`);
+    return hasAll(found, wanted) ? [] : [key];
+  });
+}
+
+/** The elements of a list are compared as `missingIn` compares documents. */
+function hasAll(found: unknown, wanted: unknown): boolean {
+  if (Array.isArray(found) && Array.isArray(wanted))
+    return found.length === wanted.length && wanted.every((each, i) => hasAll(found[i], each));
+  if (isObject(wanted)) return isObject(found) && missingIn(found, wanted).length === 0;
+  return found === wanted;
+}
+
 /** The patch that turns `before` into `after`; `undefined` when they are the same. */
 export function mergePatch(before: unknown, after: unknown): Record<string, unknown> | undefined {
   const from = isObject(before) ? before : {};

@@ -19,6 +19,13 @@ test('the first rule that decides wins, and its latch is in the plan', () => {
   ]);
 });
 
+test('a plan has the rows that latch a field: none of their steps runs without it', () => {
+  const rows = [row('first', { latch: { token: 't' } }), row('second', {})];
+  const plan = compose(answer({ latch: { token: 't' } }), rows, NO_MEMORY, finish);
+  expect([plan.latch, plan.latchedBy]).toEqual([{ token: 't' }, { token: ['main', 'first'] }]);
+  expect(compose(answer(), [], NO_MEMORY, finish).latchedBy).toBeUndefined();
+});
+
 test('refTo has the uid of the object, and its resourceVersion on request', () => {
   const object = { metadata: { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '7' } };
   expect(refTo('Pod', object)).toEqual({ kind: 'Pod', namespace: 'n', name: 'a', uid: 'u' });

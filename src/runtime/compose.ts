@@ -76,7 +76,8 @@ export function compose<Status extends object, Call extends NamedCall, Decided e
   const tasks = tasksOfAll(upkeep, remembered);
   const waits = waitsForUpkeep(decision, upkeep, remembered);
   const own = waits ? [] : [decision];
-  const latch = mergeLatches([...own, ...upkeep.map((row) => row.decision)].flatMap((d) => d.latch ?? []));
+  const latching = [...(waits ? [] : [{ name, decision }]), ...upkeep];
+  const latch = mergeLatches(latching.flatMap((row) => row.decision.latch ?? []));
   const { status, events, requeueAfterMs } = finish(decision, latch, tasks);
   const delays = [
     requeueAfterMs,
@@ -86,7 +87,7 @@ export function compose<Status extends object, Call extends NamedCall, Decided e
   return {
     rule: name,
     message: decision.message,
-    ...(latch && { latch }),
+    ...(latch && { latch, latchedBy: latchedBy(latching) }),
     steps: waits ? [] : (decision.steps ?? []),
     ...(upkeep.length > 0 && {
       contributions: upkeep.map((row) => ({ row: row.name, message: row.decision.message })),
@@ -164,6 +165,15 @@ const kindOf = <Call extends NamedCall>(step: Step<Call>): string | undefined =>
 const touches = <Call extends NamedCall>(task: UpkeepTask<Call>, steps: readonly Step<Call>[]): boolean => {
   const touched = task.steps.filter((step) => step.do !== 'call').map(stepTarget);
   return steps.some((step) => step.do !== 'call' && touched.includes(stepTarget(step)));
+};
+
+const latchedBy = (
+  rows: readonly { readonly name: string; readonly decision: { readonly latch?: object } }[],
+): Readonly<Record<string, readonly string[]>> => {
+  const fields = new Set(rows.flatMap(({ decision }) => Object.keys(decision.latch ?? {})));
+  const namesFor = (field: string): readonly string[] =>
+    rows.filter(({ decision }) => decision.latch && field in decision.latch).map(({ name }) => name);
+  return Object.fromEntries([...fields].map((field) => [field, namesFor(field)]));
 };
 
 /** Two rows that latch one field differently would overwrite each other in every reconcile. */

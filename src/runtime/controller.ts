@@ -151,6 +151,7 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
       const executed = await this.#execute(key, plan, observed, limit);
       const next = this.#failures.record(key, plan, executed, heldMs);
       this.#logUpkeep(key, executed);
+      if (executed.dropped) this.#options.log.warn({ controller: this.name, key, rule }, executed.dropped.message);
       if (next.error) throw next.error;
       return this.#requeueAfterMs(key, [next.afterMs, plan.requeueAfterMs]);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
 import { ApiError, isConflict } from '../kube/errors.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
@@ -18,10 +18,17 @@ const create = (name: string): Step => ({ do: 'create', object: aPart(name) });
 
 const WEBHOOK_DOWN = 'Internal error occurred: failed calling webhook "webhook.example.com": connection refused';
 
+/** What an API server makes of it whose CRD has no token. */
+function withoutToken(object: KubeObject): KubeObject {
+  const { token: _, ...status } = (object as Thing).status ?? {};
+  return { ...object, status } as Thing;
+}
+
 /** A Thing on a model of the API server. Parts called "bad" are refused by policy. */
-async function aWorld(onPart: (server: ModelApiServer, name: string) => void = () => {}) {
+async function aWorld(onPart: (server: ModelApiServer, name: string) => void = () => {}, keepsToken = true) {
   const server: ModelApiServer = new ModelApiServer({
     admit: (resource, object) => {
+      if (resource.kind === 'Thing' && !keepsToken) return withoutToken(object);
       if (resource.kind === 'Part') onPart(server, object.metadata.name ?? '');
       if (object.metadata.name === 'bad') throw refused('the quota is used up');
       if (object.metadata.name === 'webhook-down') throw new ApiError('POST', 500, { message: WEBHOOK_DOWN });
@@ -103,6 +110,42 @@ test('no step runs when the latch cannot be written', async () => {
   await server.patch(things, ref('a'), { metadata: { labels: { by: 'another-controller' } } });
   expect(await refusal(run({ latch: { token: 't' }, steps: [create('part')] }))).toSatisfy(isConflict);
   expect(names()).toEqual([]);
+});
+
+describe('a latch that the API server drops, because its CRDs are older', () => {
+  const DROPPED =
+    'the API server drops status.token: the CRDs are older than the operator. Install the CRDs of its chart (crds.enabled=true), or those under templates/crds';
+  const aRow = (row: string): UpkeepTask<NamedCall> => ({ row, target: `Part ${row}`, steps: [create(row)] });
+  const olderWorld = () => aWorld(() => {}, false);
+
+  test('is a failure: no step that depends on it runs, and the rest of the status is written', async () => {
+    const { run, names, status, notes } = await olderWorld();
+    const latch = { token: 't', message: 'x' };
+    const { steps, dropped } = await run({ latch, status: latch, steps: [create('part')] });
+    expect([steps, dropped?.fields]).toEqual([
+      { is: 'failed', step: create('part'), error: expect.objectContaining({ message: DROPPED }) },
+      ['status.token'],
+    ]);
+    expect([names(), await status(), notes]).toEqual([[], { message: 'x' }, [DROPPED]]);
+  });
+
+  test('holds up the rows that latch it, and no others', async () => {
+    const { run, names } = await olderWorld();
+    const upkeep = [aRow('trust'), aRow('labels')];
+    const plan = { latch: { token: 't' }, steps: [create('own')], upkeep };
+    const executed = await run({ ...plan, latchedBy: { token: ['trust'], message: ['r'] } });
+    expect(executed.upkeep.map(({ outcome }) => outcome.is)).toEqual(['failed', 'done']);
+    expect(names().toSorted()).toEqual(['labels', 'own']);
+  });
+
+  test('is no failure while it is not written, nor when the object has it already', async () => {
+    const { run, names } = await olderWorld();
+    expect((await run({ status: { token: 't' }, steps: [create('a')] })).dropped).toBeUndefined();
+    const { run: again, server, thing } = await aWorld();
+    const latched = await server.patch(things, ref('a'), { status: { token: 't' } }, { subresource: 'status' });
+    const executed = await again({ latch: { token: 't' }, status: { token: 't' } }, undefined, latched);
+    expect([executed.dropped, thing.status, names()]).toEqual([undefined, undefined, ['a']]);
+  });
 });
 
 test.each<[string, Step]>([

@@ -6,7 +6,7 @@ import type { Client } from '../kube/client.ts';
 import { isConflict, isNotFound, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
-import { mergePatch } from '../lib/merge-patch.ts';
+import { mergePatch, missingIn } from '../lib/merge-patch.ts';
 import { type Clock, deadline } from './clock.ts';
 import type { Fields, NamedCall, ObjectRef, Plan, Step, UpkeepTask } from './plan.ts';
 
@@ -32,6 +32,23 @@ export class TargetGone extends Error {
   override readonly name = 'TargetGone';
 }
 
+/**
+ * The API server has accepted a latch and dropped fields of it, which its CRDs do not have. Without them, the next reconcile would
+ * not know what this one has done.
+ */
+export class LatchDropped extends Error {
+  override readonly name = 'LatchDropped';
+  /** As `status.trust.peer`. */
+  readonly fields: readonly string[];
+  constructor(paths: readonly string[]) {
+    const fields = paths.map((path) => `status.${path}`);
+    super(
+      `the API server drops ${fields.join(', ')}: the CRDs are older than the operator. Install the CRDs of its chart (crds.enabled=true), or those under templates/crds`,
+    );
+    this.fields = fields;
+  }
+}
+
 const unlessGone = async <T>(ref: Ref, change: Promise<T>): Promise<T> => {
   try {
     return await change;
@@ -52,6 +69,8 @@ export interface Executed<Call extends NamedCall> {
   readonly steps: Outcome<Call>;
   /** Without those that were deferred. */
   readonly upkeep: readonly { readonly task: UpkeepTask<Call>; readonly outcome: Outcome<Call> }[];
+  /** The steps that depend on these fields have failed with it. */
+  readonly dropped?: LatchDropped;
 }
 
 /** Leaves time for upkeep within the deadline of a reconcile. */
@@ -110,11 +129,16 @@ export async function execute<Status extends object, Call extends NamedCall>(
   // The status is true before the steps run, so a latch and the status are one write. Its Events are recorded with it: after a
   // step that fails, the next reconcile would find no difference, and the Events would be lost.
   if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch }).then(recordEvents);
-  const steps = await runSequence(plan.steps, options, signal, STEPS_LIMIT_MS);
+  const dropped = droppedFrom(plan, current);
+  const steps =
+    dropped && dependsOn(plan, plan.rule, dropped)
+      ? failedAtFirst(plan.steps, dropped)
+      : await runSequence(plan.steps, options, signal, STEPS_LIMIT_MS);
   // The reconcile has taken too long: what was not tried has not failed.
   const due = signal.aborted ? [] : (plan.upkeep ?? []).filter((task) => !task.deferred);
   const upkeep = await Promise.all(
     due.map(async (task) => {
+      if (dropped && dependsOn(plan, task.row, dropped)) return { task, outcome: failedAtFirst(task.steps, dropped) };
       const limitMs = task.steps.some((step) => step.do === 'call') ? UPKEEP_CALLS_LIMIT_MS : UPKEEP_LIMIT_MS;
       return { task, outcome: await runSequence(task.steps, options, signal, limitMs) };
     }),
@@ -124,12 +148,32 @@ export async function execute<Status extends object, Call extends NamedCall>(
       const note = `refused by the API server: ${error.serverMessage}`;
       options.recorder.record(resource, subject, { type: 'Warning', reason: 'Refused', note });
     }
+  if (dropped) {
+    const note = dropped.message;
+    options.recorder.record(resource, subject, { type: 'Warning', reason: 'StatusFieldsDropped', note });
+  }
   // Decided from a stale cache, the status may be wrong; the next reconcile follows at once.
-  if (plan.latch || failed(steps).some(({ error }) => isStale(error))) return { steps, upkeep };
+  if (plan.latch || failed(steps).some(({ error }) => isStale(error)))
+    return { steps, upkeep, ...(dropped && { dropped }) };
   if (!options.shouldCoalesce(plan.status)) await writeStatus(plan.status);
   recordEvents();
   return { steps, upkeep };
 }
+
+/** Compared with the response: an API server whose CRDs lack a field drops it without an error. */
+function droppedFrom<Status extends object>(
+  { latch }: Pick<Plan<Status>, 'latch'>,
+  { status }: Subject<Status>,
+): LatchDropped | undefined {
+  const paths = latch ? missingIn(status, { ...latch }) : [];
+  return paths.length === 0 ? undefined : new LatchDropped(paths);
+}
+
+const dependsOn = ({ latchedBy }: Pick<Plan<object>, 'latchedBy'>, row: string, { fields }: LatchDropped): boolean =>
+  !latchedBy || fields.some((field) => latchedBy[field.split('.')[1] ?? '']?.includes(row));
+
+const failedAtFirst = <Call extends NamedCall>([step]: readonly Step<Call>[], error: Error): Outcome<Call> =>
+  step ? { is: 'failed', step, error } : { is: 'done' };
 
 const failed = <Call extends NamedCall>(outcome: Outcome<Call>) => (outcome.is === 'failed' ? [outcome] : []);
 

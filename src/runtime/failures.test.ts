@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ApiError } from '../kube/errors.ts';
-import { TargetGone } from './execute.ts';
+import { LatchDropped, TargetGone } from './execute.ts';
 import { Failures } from './failures.ts';
 import { type NamedCall, type Plan, RetryLater, type Step } from './plan.ts';
 
@@ -38,6 +38,14 @@ function aKey() {
     return failures.record('k', plan, { steps: outcome, upkeep: [] });
   };
   const latch = (fields: object) => steps([], undefined, { latch: fields });
+  /** Executes a plan whose latch the API server drops, as far as it is told so. */
+  const dropping = (fields: object, own: readonly Step<NamedCall>[], ...paths: readonly string[]) => {
+    const plan: Plan<object, NamedCall> = { ...base, latch: fields, steps: own };
+    const dropped = paths.length > 0 ? new LatchDropped(paths) : undefined;
+    const [step] = own;
+    const outcome = dropped && step ? ({ is: 'failed', step, error: dropped } as const) : ({ is: 'done' } as const);
+    return failures.record('k', plan, { steps: outcome, upkeep: [], ...(dropped && { dropped }) });
+  };
   const wait = (ms: number): void => {
     now += ms;
     wall += ms;
@@ -45,7 +53,7 @@ function aKey() {
   const setBack = (ms: number): void => {
     wall -= ms;
   };
-  return { failures, upkeep, steps, latch, known: () => failures.of('k'), wait, setBack };
+  return { failures, upkeep, steps, latch, dropping, known: () => failures.of('k'), wait, setBack };
 }
 
 test('a refused task backs off for longer each time, without an error for the reconcile', () => {
@@ -217,4 +225,49 @@ test('an upkeep call that is refused for now is retried less and less often', ()
     return afterMs;
   });
   expect(delays).toEqual([500, 1_000, 2_000]);
+});
+
+describe('a latch that the API server has dropped', () => {
+  const marker = { marker: { member: 'db-1' } };
+
+  test('is a failure with its fields, for at least 15 seconds, then 30, and so on', () => {
+    const key = aKey();
+    const { error } = key.dropping(marker, [patch('a')], 'marker');
+    expect(error).toBeInstanceOf(LatchDropped);
+    expect(key.known()).toMatchObject([
+      { is: 'dropped', in: 'steps', target: 'the status', fields: ['status.marker'], times: 1, retryInMs: 30_000 },
+      { is: 'dropped', target: 'Service db' },
+    ]);
+    key.wait(30_000);
+    key.dropping(marker, [patch('a')], 'marker');
+    expect(key.known()[0]).toMatchObject({ times: 2, retryInMs: 60_000 });
+  });
+
+  test('is remembered while rules wait for its retry, and for a moment more', () => {
+    const key = aKey();
+    key.dropping(marker, [patch('a')], 'marker');
+    expect(key.steps([patch('waiting')]).afterMs).toBe(0);
+    expect(key.known()).toMatchObject([{ is: 'dropped', fields: ['status.marker'], retryInMs: 30_000 }]);
+    key.wait(39_999);
+    key.steps([]);
+    expect(key.known()).toHaveLength(1);
+    key.wait(1);
+    expect(key.steps([]).afterMs).toBe(0);
+    expect(key.known()).toEqual([]);
+  });
+
+  test('is over when the API server keeps it; another latch says nothing about it', () => {
+    const key = aKey();
+    key.dropping(marker, [], 'marker.member');
+    key.dropping({ other: 1 }, []);
+    expect(key.known()).toHaveLength(1);
+    key.dropping(marker, []);
+    expect(key.known()).toEqual([]);
+  });
+
+  test('is attempted again after its back-off, and does not hold up the other steps of its plan', () => {
+    const key = aKey();
+    for (let i = 0; i < 5; i++) expect(key.dropping(marker, [], 'marker').afterMs).toBeGreaterThanOrEqual(30_000);
+    expect(key.known()).toMatchObject([{ is: 'dropped' }]);
+  });
 });

@@ -8,7 +8,7 @@ import type { Fields } from '../kube/object.ts';
 import { type BackoffOptions, backoffMs } from '../lib/backoff.ts';
 import { isObject, pathsIn, sameJson } from '../lib/merge-patch.ts';
 import type { Clock } from './clock.ts';
-import { type Executed, isStale, type Outcome } from './execute.ts';
+import { type Executed, isStale, LatchDropped, type Outcome } from './execute.ts';
 import { type Failure, type NamedCall, type Plan, RetryLater, type Step, stepTarget, type UpkeepTask } from './plan.ts';
 
 /** Failures that are further apart than this may have different causes: they do not count as one. */
@@ -27,6 +27,8 @@ const MAX_LATER_MS = 30_000;
 const STALE_IN_A_ROW = 2;
 const STEPS_BACKOFF: BackoffOptions = { firstMs: 100, maxMs: 60_000 };
 const UPKEEP_BACKOFF: BackoffOptions = { firstMs: 500, maxMs: 5 * 60_000 };
+/** Until a person installs other CRDs, another attempt only prepares again what cannot be done. */
+const LATCH_BACKOFF: BackoffOptions = { firstMs: 15_000, maxMs: 5 * 60_000 };
 
 /** An executed step without its uids: a Pod that is created again has another one. Times are of the monotonic clock. */
 interface Repeat {
@@ -49,6 +51,8 @@ type Known = Omit<Failure, 'retryInMs'> & { readonly delayMs: number; readonly r
 interface OfKey {
   /** Of the sequence of the last plan. */
   steps?: Known | undefined;
+  /** Of the last latch that the API server has not kept. */
+  latch?: Known | undefined;
   /** By row and target. */
   readonly upkeep: Map<string, Known>;
   /** How often in a row a task found its object changed. */
@@ -76,7 +80,7 @@ export class Failures {
 
   of(key: string): readonly Failure[] {
     const known = this.#keys.get(key);
-    const all = known ? [...(known.steps ? [known.steps] : []), ...known.upkeep.values()] : [];
+    const all = known ? [known.latch, known.steps, ...known.upkeep.values()].filter((each) => each !== undefined) : [];
     return all.map((each) => {
       const { retryAt, delayMs: _, ...failure } = each;
       return { ...failure, retryInMs: this.#left(retryAt) };
@@ -100,9 +104,10 @@ export class Failures {
     this.#keys.set(key, known);
     const delays = executed.upkeep.map(({ task, outcome }) => this.#recordTask(known, task, outcome));
     delays.push(...this.#settle(known, (plan.upkeep ?? []).map(idOf)));
-    const next = heldMs > 0 ? { afterMs: heldMs } : this.#recordSteps(known, plan, executed.steps);
-    const { steps, upkeep, stale, repeats } = known;
-    if (steps === undefined && upkeep.size + stale.size + repeats.size === 0) this.#keys.delete(key);
+    delays.push(...this.#recordLatch(known, plan, executed));
+    const next = heldMs > 0 ? { afterMs: heldMs } : this.#recordSteps(known, plan, executed);
+    const { steps, latch, upkeep, stale, repeats } = known;
+    if (!steps && !latch && upkeep.size + stale.size + repeats.size === 0) this.#keys.delete(key);
     const wait = [...delays, next.afterMs].filter((ms) => ms !== undefined);
     return { ...next, afterMs: wait.length === 0 ? undefined : Math.min(...wait) };
   }
@@ -121,7 +126,31 @@ export class Failures {
     });
   }
 
-  #recordSteps<Call extends NamedCall>(known: OfKey, plan: Plan<object, Call>, outcome: Outcome<Call>): Next {
+  /** It stays a failure until it is kept, or not attempted any more: meanwhile rules do not prepare what depends on it. */
+  #recordLatch<Call extends NamedCall>(
+    known: OfKey,
+    plan: Plan<object, Call>,
+    { dropped }: Executed<Call>,
+  ): readonly number[] {
+    if (dropped) {
+      const what = { in: 'steps', row: plan.rule, target: 'the status' } as const;
+      known.latch = { ...this.#failure(known.latch, what, undefined, dropped), fields: dropped.fields };
+      return [this.#left(known.latch.retryAt)];
+    }
+    if (!known.latch) return [];
+    const { fields = [], retryAt } = known.latch;
+    const isKept = plan.latch !== undefined && fields.every((path) => (path.split('.')[1] ?? '') in (plan.latch ?? {}));
+    const leftMs = isKept ? 0 : this.#left(retryAt + SETTLED_MS);
+    if (leftMs > 0) return [leftMs];
+    known.latch = undefined;
+    return [0]; // once more, for the status: this reconcile still had the failure
+  }
+
+  #recordSteps<Call extends NamedCall>(
+    known: OfKey,
+    plan: Plan<object, Call>,
+    { steps: outcome, dropped }: Executed<Call>,
+  ): Next {
     if (outcome.is === 'failed') {
       const { step, error } = outcome;
       if (isStale(error)) return { afterMs: undefined, error };
@@ -131,7 +160,7 @@ export class Failures {
         : { afterMs: undefined, error };
     }
     known.steps = undefined;
-    const ids = identitiesOf(plan);
+    const ids = identitiesOf(plan, dropped === undefined);
     const worst = this.#repeat(known, ids, REPEATED_WITHIN_MS, STEPS_BACKOFF);
     if (!worst) return { afterMs: ids.length > 0 ? 0 : undefined };
     const [first] = plan.steps;
@@ -164,10 +193,17 @@ export class Failures {
     return worst ? this.#left(worst.until) : 0;
   }
 
-  #failure<Call extends NamedCall>(before: Known | undefined, what: What, step: Step<Call>, error: Error): Known {
+  /** Without a step: of the latch. */
+  #failure<Call extends NamedCall>(
+    before: Known | undefined,
+    what: What,
+    step: Step<Call> | undefined,
+    error: Error,
+  ): Known {
     const at = this.#clock.now();
     const later = error instanceof RetryLater ? error : undefined;
-    const is = later ? 'later' : isRefusal(error) ? 'refused' : 'failed';
+    const isDropped = error instanceof LatchDropped;
+    const is = later ? 'later' : isDropped ? 'dropped' : isRefusal(error) ? 'refused' : 'failed';
     const kind = later?.kind;
     const continues = before !== undefined && before.kind === kind && at - before.at < againMs(before);
     const times = continues ? before.times + 1 : 1;
@@ -176,7 +212,7 @@ export class Failures {
       ...what,
       is,
       message: messageOf(error, step),
-      ...(step.do === 'call' && { call: step.call.name }),
+      ...(step?.do === 'call' && { call: step.call.name }),
       kind,
       times,
       since: continues ? before.since : at,
@@ -187,7 +223,8 @@ export class Failures {
   }
 
   /** Steps that are refused for now are polled: a learner is promoted as soon as it has caught up. */
-  #delayMs<Call extends NamedCall>(what: What, step: Step<Call>, later: boolean, times: number): number {
+  #delayMs<Call extends NamedCall>(what: What, step: Step<Call> | undefined, later: boolean, times: number): number {
+    if (!step) return backoffMs(times, this.#clock.random(), LATCH_BACKOFF);
     const inSteps = what.in === 'steps';
     if (later && step.do === 'call')
       return inSteps ? step.retryMs : Math.min(step.retryMs * 2 ** (times - 1), MAX_LATER_MS);
@@ -254,8 +291,8 @@ const idOf = ({ row, target }: { readonly row: string; readonly target: string }
 /** A failure that backs off for longer than REFUSED_AGAIN_MS is still the same one. */
 const againMs = ({ delayMs }: Known): number => Math.max(REFUSED_AGAIN_MS, 2 * delayMs);
 
-const messageOf = (error: Error, step: Step<NamedCall>): string => {
-  if (error instanceof RetryLater) return error.message;
+const messageOf = (error: Error, step: Step<NamedCall> | undefined): string => {
+  if (error instanceof RetryLater || error instanceof LatchDropped || !step) return error.message;
   return isRefusal(error)
     ? `the API server refuses: ${error.serverMessage}`
     : `${stepTarget(step)} cannot be written: ${error.message}`;
@@ -270,10 +307,11 @@ const identityOf = (row: string, step: Step<NamedCall>): string => {
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
 
 /** The steps of a plan, and its latch without times, which are new in each attempt. */
-const identitiesOf = (plan: Plan<object, NamedCall>): readonly string[] => {
-  const latch = plan.latch && JSON.stringify(plan.latch).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
+const identitiesOf = (plan: Plan<object, NamedCall>, withLatch = true): readonly string[] => {
+  const latch = withLatch && plan.latch ? JSON.stringify(plan.latch) : undefined;
+  const timeless = latch?.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
   return [
-    ...(latch === undefined ? [] : [shortHash(`${plan.rule} latch ${latch}`)]),
+    ...(timeless === undefined ? [] : [shortHash(`${plan.rule} latch ${timeless}`)]),
     ...plan.steps.map((step) => identityOf(plan.rule, step)),
   ];
 };

@@ -60,14 +60,17 @@ export interface Failure {
   readonly target: string;
   /**
    * refused: a policy, a quota or an admission webhook; a user has to change something. later: a call was refused for now.
-   * overwritten: the write succeeded again and again, and the object still differs. failed: everything else.
+   * overwritten: the write succeeded again and again, and the object still differs. dropped: the API server has accepted a
+   * latch, and does not have it. failed: everything else.
    */
-  readonly is: 'refused' | 'later' | 'overwritten' | 'failed';
+  readonly is: 'refused' | 'later' | 'overwritten' | 'dropped' | 'failed';
   readonly message: string;
   /** The name of the call, if the step was one. */
   readonly call?: string;
   /** What kind of refusal a call was rejected with, where the next reconcile decides by it. */
   readonly kind?: string | undefined;
+  /** The paths in the status that the API server does not have. */
+  readonly fields?: readonly string[];
   /** How many times in a row. */
   readonly times: number;
   /** Milliseconds since 1970: since then it has failed in the same way, without a long pause. */
@@ -136,6 +139,8 @@ export interface Plan<Status extends object, Call extends NamedCall = never> {
   readonly rule: string;
   readonly message: string;
   readonly latch?: Partial<Status>;
+  /** By latched field, the rules and rows whose steps depend on it. Absent: all of them. */
+  readonly latchedBy?: Readonly<Record<string, readonly string[]>>;
   readonly steps: readonly Step<Call>[];
   /** What rows of upkeep decided besides. */
   readonly contributions?: readonly { readonly row: string; readonly message: string }[];

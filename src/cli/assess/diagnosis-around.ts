@@ -1,5 +1,6 @@
 /** Checks of what surrounds the members: certificates, backups, the PDB, the operator, permissions. */
 import { findCondition } from '../../domain/conditions.ts';
+import { CRDS_CURRENT } from '../../domain/crds-current.ts';
 import { sentenceOf } from '../../pki/findings.ts';
 import { recoveryPoint, scheduleRow } from './backups.ts';
 import { type Check, found, ok } from './finding.ts';
@@ -104,6 +105,8 @@ export const checkOperator: Check = ({ facts: { cluster } }) => {
   const observed = findCondition(status?.conditions, 'Available')?.observedGeneration ?? 0;
   if (observed < (metadata.generation ?? 0))
     return found('operator', 'advice', 'it has not reacted to the last edit of the spec', 'check that its Pod runs');
+  const crds = findCondition(status?.conditions, CRDS_CURRENT);
+  if (crds?.status === 'False') return found('operator', 'problem', crds.message, 'install the CRDs of its chart');
   const inSync = findCondition(status?.conditions, 'ManagedObjectsInSync');
   if (inSync?.status === 'False') return found('operator', 'advice', inSync.message, 'see docs/operations.md');
   return ok('operator', 'it has reacted to the last edit of the spec');

@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { condition, NOW } from '../../../test/support/builders/builders.ts';
 import { aDefrag, DEFRAG_UID, done, MI, outcome } from '../../../test/support/builders/defrags.ts';
 import { at, down, type Is, id, joining, name, stepsOf, up, world } from '../../../test/support/builders/members.ts';
-import { rowsOf } from '../../../test/support/builders/plan.ts';
+import { remembering, rowsOf } from '../../../test/support/builders/plan.ts';
 import type { EtcdDefrag, EtcdDefragStatus, MemberOutcome } from '../../api/etcd-defrag.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import { UNHEALTHY_RESYNC_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
@@ -175,6 +176,41 @@ describe('no member is defragmented while', () => {
   test('events and the resync of unhealthy clusters end the wait: it may last for hours', () => {
     const waits = [asked([up, up, down], list), streaming([name(2)])];
     expect(waits.map((o) => decide(o).requeueAfterMs)).toEqual([UNHEALTHY_RESYNC_MS, UNHEALTHY_RESYNC_MS]);
+  });
+});
+
+describe('with CRDs of an earlier version, which have no field for the marker', () => {
+  const message = 'the API server drops status.defragmentation: the CRDs are older than the operator';
+  const remembers = (retryInMs: number, fields = ['status.defragmentation']) =>
+    remembering(message, { in: 'steps', row: 'defragment', target: 'the status', is: 'dropped', fields, retryInMs });
+  const ready = drained(asked(three, running(pending(2, 3, 1))), 2);
+
+  test('no member is defragmented, and the one that was taken out of the client Service returns', () => {
+    const o = { ...ready, ...remembers(20_000) };
+    expect(shortOf(o)).toEqual(['defragment', 'patch nightly', `restoreTraffic: patch ${name(2)}`]);
+    expect(JSON.stringify(decide(o).steps)).toContain(message);
+    expect([decide(o).latch, decide(o).requeueAfterMs]).toEqual([undefined, 20_000]);
+    const isReported = { ...drained(asked(three, running(pending(2, 3, 1), { waitingFor: message })), 2) };
+    expect(shortOf({ ...isReported, ...remembers(20_000) })).toEqual([
+      'defragment',
+      `restoreTraffic: patch ${name(2)}`,
+    ]);
+  });
+
+  test('a condition of the cluster says so, for as long as that is known', () => {
+    const { conditions } = decide({ ...ready, ...remembers(20_000) }).status;
+    expect(findCondition(conditions, 'CRDsCurrent')).toMatchObject({
+      status: 'False',
+      reason: 'StatusFieldsDropped',
+      message,
+    });
+    const cluster = { ...ready.cluster, status: { ...ready.cluster.status, ...(conditions && { conditions }) } };
+    expect(findCondition(decide({ ...ready, cluster }).status.conditions, 'CRDsCurrent')).toBeUndefined();
+  });
+
+  test('it is attempted again: new CRDs send no event', () => {
+    expect(decide({ ...ready, ...remembers(0) }).latch?.defragmentation?.member).toBe(name(2));
+    expect(decide({ ...ready, ...remembers(20_000, ['status.rollout']) }).latch?.defragmentation).toBeDefined();
   });
 });
 

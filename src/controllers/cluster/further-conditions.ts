@@ -1,12 +1,13 @@
 /** The conditions of an EtcdCluster that have files of their own. */
 import type { ConditionUpdate } from '../../domain/conditions.ts';
+import { CRDS_CURRENT, crdConditions } from '../../domain/crds-current.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { SUSPENDED } from '../../domain/suspend.ts';
 import type { UpkeepTask } from '../../runtime/plan.ts';
 import { BACKUP_FRESH, backupConditions } from './backup.ts';
 import type { ClusterCall } from './calls.ts';
 import { CERTIFICATES_VALID } from './credentials/status.ts';
-import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC } from './managed-objects.ts';
+import { droppedBy, inSyncConditions, MANAGED_OBJECTS_IN_SYNC } from './managed-objects.ts';
 import type { Observed } from './observed.ts';
 import { restoreConditions } from './restore.ts';
 import { VERSION_CHANGE_READY, versionConditions } from './rollout/version-conditions.ts';
@@ -31,6 +32,7 @@ export const PASSING = [
   IMAGE_ALLOWED,
   VERSION_CHANGE_READY,
   MANAGED_OBJECTS_IN_SYNC,
+  CRDS_CURRENT,
   NOT_YET_SUPPORTED,
   SUSPENDED,
 ];
@@ -50,5 +52,6 @@ export const furtherConditions = (
   ...imageConditions(o),
   ...versionConditions(o),
   ...inSyncConditions(o, tasks),
+  ...crdConditions(droppedBy(o).map(({ message }) => message)),
   ...notYetConditions(notYet(o)),
 ];

@@ -22,7 +22,7 @@ function failuresOf({ memory }: ClusterFacts, tasks: Tasks) {
   const stands = (failure: Failure): boolean =>
     isOf(tasks, failure) || (failure.is === 'overwritten' && failure.retryInMs > 0);
   return memory.failures.flatMap((failure) =>
-    failure.in === 'upkeep' && failure.is !== 'later' && stands(failure)
+    failure.in === 'upkeep' && failure.is !== 'later' && failure.is !== 'dropped' && stands(failure)
       ? [{ ...failure, reason: REASONS[failure.is] }]
       : [],
   );
@@ -36,6 +36,10 @@ export function inSyncConditions(o: ClusterFacts, tasks: Tasks): readonly Condit
   const remedy = 'The operator tries again at growing intervals; members are repaired meanwhile';
   return [conditionOf(MANAGED_OBJECTS_IN_SYNC)('False', first.reason, `${message}. ${remedy}`)];
 }
+
+/** Latches that the API server does not keep. */
+export const droppedBy = ({ memory }: ClusterFacts): readonly Failure[] =>
+  memory.failures.filter(({ is }) => is === 'dropped');
 
 /** A call that etcd refuses once or twice is usual while it elects a leader. */
 const isLasting = ({ is, times }: Failure): boolean => is === 'later' && times > 2;

@@ -3,6 +3,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdDefrag, EtcdDefragStatus } from '../../api/etcd-defrag.ts';
 import { BY_CLUSTER, etcdDefrags } from '../../api/names.ts';
 import { findCondition } from '../../domain/conditions.ts';
+import { CRDS_CURRENT } from '../../domain/crds-current.ts';
 import { isFinished } from '../../domain/defragmentation.ts';
 import { isPaused } from '../../domain/paused.ts';
 import { isSuspended } from '../../domain/suspend.ts';
@@ -49,6 +50,7 @@ const standing = (cluster: EtcdCluster | undefined) =>
     deleting: cluster.metadata.deletionTimestamp,
     paused: isPaused(cluster),
     suspended: isSuspended(cluster),
+    crds: findCondition(cluster.status?.conditions, CRDS_CURRENT)?.message,
     available: findCondition(cluster.status?.conditions, 'Available')?.reason,
     alarms: cluster.status?.members?.flatMap(({ alarms = [] }) => alarms),
     busy: cluster.status?.defragmentation?.uid,

@@ -61,6 +61,19 @@ describe('the phase', () => {
       ['notStarted', 'Pending', 'False/ClusterNotHealthy'],
       ['Warning DefragDeferred'],
     ],
+    [
+      'is Pending while the CRDs are older than the operator, and have no field for the marker of the member',
+      world(undefined, {
+        cluster: aHealthy({
+          conditions: [
+            HEALTHY,
+            condition('CRDsCurrent', 'False', 'StatusFieldsDropped', 'the API server drops status.defragmentation'),
+          ],
+        }),
+      }),
+      ['notStarted', 'Pending', 'False/ClusterNotHealthy'],
+      ['Warning DefragDeferred'],
+    ],
     ['is Running once members are listed', world({ members }), ['runs', 'Running', 'True/Running'], []],
     [
       'stays Running while the rest has to wait',

@@ -2,6 +2,7 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdDefrag, EtcdDefragStatus, MemberOutcome } from '../../api/etcd-defrag.ts';
 import { findCondition } from '../../domain/conditions.ts';
+import { CRDS_CURRENT } from '../../domain/crds-current.ts';
 import { isPaused } from '../../domain/paused.ts';
 import { isSuspended } from '../../domain/suspend.ts';
 
@@ -28,6 +29,8 @@ export function waitingFor(o: Observed): string | undefined {
   if (!cluster) return undefined;
   if (isSuspended(cluster)) return `EtcdCluster ${clusterName(o)} is suspended`;
   if (isPaused(cluster)) return `EtcdCluster ${clusterName(o)} is paused (replicas 0)`;
+  const crds = findCondition(cluster.status?.conditions, CRDS_CURRENT);
+  if (crds?.status === 'False' && crds.message.includes('status.defragmentation')) return crds.message;
   const available = findCondition(cluster.status?.conditions, 'Available');
   const { status = 'Unknown', reason = '', message = 'it has no status yet' } = available ?? {};
   if (status !== 'True' || reason !== 'QuorumHealthy')

@@ -24,6 +24,7 @@ import {
 } from '../defragmentation.ts';
 import { blockedBy } from '../disruption-view.ts';
 import { atVoters, endpointsOf, etcdStep, transferFirst } from '../etcd-calls.ts';
+import { droppedBy } from '../managed-objects.ts';
 import {
   type ClusterDecision,
   type Contributed,
@@ -73,6 +74,8 @@ const recorded = (o: Observed, defrag: EtcdDefrag, outcome: MemberOutcome): Clus
 });
 
 function nextStep(o: Observed, defrag: EtcdDefrag, m: MemberView, outcome: MemberOutcome): ClusterDecision {
+  const unrecorded = markerDropped(o);
+  if (unrecorded) return { ...waiting(o, defrag, unrecorded.message), requeueAfterMs: unrecorded.retryInMs };
   const blocked = blockedBy(o, entryOf(o, m)?.id, 'defragment');
   if (blocked || !m.self) return waiting(o, defrag, blocked?.message ?? `${nameOf(m)} does not respond`);
   const list = workList(o, defrag);
@@ -89,6 +92,11 @@ function nextStep(o: Observed, defrag: EtcdDefrag, m: MemberView, outcome: Membe
   const message = `${nameOf(m)} is defragmented for ${named}`;
   return { ...(away(o, m, message) ?? started(o, defrag, m, outcome, message)), restarts: m };
 }
+
+/** Each attempt takes a member out of the client Service, and perhaps the leadership from it. */
+const markerDropped = (o: Observed) =>
+  droppedBy(o).find(({ fields = [], retryInMs }) => retryInMs > 0 && fields.some((field) => field.startsWith(MARKER)));
+const MARKER = 'status.defragmentation';
 
 function waiting(o: Observed, defrag: EtcdDefrag, why: string): ClusterDecision {
   const message = `EtcdDefrag ${defrag.metadata.name} waits: ${why}`;
