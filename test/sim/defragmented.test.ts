@@ -3,11 +3,13 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { EtcdDefrag } from '../../src/api/etcd-defrag.ts';
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
-import { API_VERSION, etcdClusters, etcdDefrags, etcdMembers } from '../../src/api/names.ts';
+import { API_VERSION, etcdClusters, etcdDefrags, etcdMembers, ROLE_LABEL } from '../../src/api/names.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import type { Resource } from '../../src/kube/object.ts';
+import { pods } from '../../src/kube/resources.ts';
 import type { ModelNode } from './model/etcd.ts';
 import { type Judge, judged, peace } from './run.ts';
-import { groupOf } from './world/facts.ts';
+import { groupOf, membersOf } from './world/facts.ts';
 import { NAMESPACE, refTo } from './world/ground.ts';
 import { CLUSTER, type World } from './world/world.ts';
 
@@ -92,5 +94,32 @@ test('a member is not restarted for an edit before it has finished', async () =>
     while (await world.step(ends)) expect([node.running, node.startedAt]).toEqual([true, startedAt]);
     await peace(world, judge);
     expect(outcomesOf(world, 'first').at(0)).toBe('Complete');
+  });
+});
+
+test('without a field for the marker no member is defragmented, until the CRDs have it', async () => {
+  await inWorlds(async (world, judge) => {
+    const { ground } = world;
+    ground.unknownFields.set('EtcdCluster', ['defragmentation']);
+    defragment(world, 'first', 1_000);
+    await setImmediate();
+    const until = ground.timeline.now + 5 * MINUTE;
+    while (await world.step(until)) expect(busyNode(world)).toBeUndefined();
+    const {
+      status: is,
+      reason,
+      message,
+    } = findCondition(ground.find(defrags, 'first')?.status?.conditions, 'DefragChecked') ?? {};
+    expect([is, reason, message]).toEqual(['False', 'ClusterNotHealthy', expect.stringMatching(/CRDs are older/)]);
+    expect(
+      membersOf(world).filter(
+        ({ metadata: { name = '' } }) => world.ground.find(pods, name)?.metadata.labels?.[ROLE_LABEL] === undefined,
+      ),
+    ).toEqual([]);
+    expect(findCondition(world.cluster?.status?.conditions, 'CRDsCurrent')?.message).toMatch(/status.defragmentation/);
+    ground.unknownFields.clear();
+    await peace(world, judge);
+    expect(outcomesOf(world, 'first').at(0)).toBe('Complete');
+    expect(findCondition(world.cluster?.status?.conditions, 'CRDsCurrent')).toBeUndefined();
   });
 });

@@ -17,6 +17,8 @@ export class Ground {
   changedAt = 0;
   /** When a policy refuses new Pods. */
   podsRefused = { since: 0, until: 0 };
+  /** By kind, fields of the status that the CRD lacks: the API server drops them without an error. */
+  readonly unknownFields = new Map<string, readonly string[]>();
   /** The story of this world for a reader; recorded only on request. */
   readonly story: string[] | undefined;
 
@@ -28,7 +30,8 @@ export class Ground {
   }
 
   /** A policy refuses new Pods, and leaves those alone that exist. */
-  #admit(resource: Resource, object: KubeObject): KubeObject {
+  #admit(resource: Resource, whole: KubeObject): KubeObject {
+    const object = withoutFields(whole, this.unknownFields.get(resource.kind) ?? []);
     if (resource.kind !== 'Pod' || object.metadata.resourceVersion !== undefined || !this.refusesPods()) return object;
     this.count('api: refused Pod');
     throw refused('admission webhook "policy.example.com" denied the request: Pods are not allowed now');
@@ -83,3 +86,10 @@ export const refTo = ({ metadata }: KubeObject): Ref => ({
   namespace: metadata.namespace ?? '',
   name: metadata.name ?? '',
 });
+
+function withoutFields(object: KubeObject, fields: readonly string[]): KubeObject {
+  const { status } = object as { readonly status?: Readonly<Record<string, unknown>> };
+  if (!status || fields.length === 0) return object;
+  const kept = Object.entries(status).filter(([field]) => !fields.includes(field));
+  return { ...object, status: Object.fromEntries(kept) } as KubeObject;
+}
