@@ -38,7 +38,7 @@ function aKey() {
     return failures.record('k', plan, { steps: outcome, upkeep: [] });
   };
   const latch = (fields: object) => steps([], undefined, { latch: fields });
-  /** Executes a plan whose latch the API server drops, as far as it is told so. */
+  /** Executes a plan whose latch the API server drops: these paths. */
   const dropping = (fields: object, own: readonly Step<NamedCall>[], ...paths: readonly string[]) => {
     const plan: Plan<object, NamedCall> = { ...base, latch: fields, steps: own };
     const dropped = paths.length > 0 ? new LatchDropped(paths) : undefined;

@@ -10,7 +10,7 @@ import type { Resource } from '../../src/kube/object.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { execute, type LatchDropped } from '../../src/runtime/execute.ts';
 import type { NamedCall, Plan } from '../../src/runtime/plan.ts';
-import { type Api, startApi, type Written, written } from '../support/servers/api-server.ts';
+import { type Api, startApi, written } from '../support/servers/api-server.ts';
 
 const clusters: Resource<EtcdCluster> = etcdClusters;
 
@@ -33,7 +33,7 @@ async function latched(
   latch: EtcdClusterStatus,
 ): Promise<{ dropped: LatchDropped | undefined; calls: readonly string[] }> {
   const spec = { replicas: 3, version: '3.6.16', storage: { size: '1Gi', medium: '' } };
-  await api.create(etcdClusters as Resource<Written>, written(etcdClusters, namespace, name, spec));
+  await api.create(etcdClusters, written(etcdClusters, namespace, name, spec));
   const cluster = await api.admin.get(clusters, { namespace, name });
   if (!cluster) throw new Error('there is no cluster');
   const calls: string[] = [];
@@ -81,7 +81,7 @@ test('steps run when the API server has kept what they depend on, however it is 
       replicas: 3,
       version: '3.6.16',
       storage: { size: '1Gi', medium: '' },
-      resources: { requests: { cpu: '0.5', memory: 1073741824 as unknown as string } },
+      resources: { requests: { cpu: '0.5', memory: 1_073_741_824 } },
       affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
       additionalMetadata: { labels: { team: 'a' } },
       options: { quotaBackendBytes: 8_589_934_592 },

@@ -17,7 +17,7 @@ const runAt = ({ world }: Scene, { ask }: MembershipCall): Run | undefined =>
   [...world.kubelet.runs.values()].find(({ ip }) => ask.endpoint.includes(`//${ip}:`));
 
 /** Never two members away: no voter is defragmented while another one does not serve. */
-export const oneDefragmentation: OnChange = (scene, call) => {
+const oneDefragmentation: OnChange = (scene, call) => {
   const { world, history } = scene;
   const group = groupOf(world);
   const id = runAt(scene, call)?.process?.disk?.id;
@@ -31,7 +31,7 @@ export const oneDefragmentation: OnChange = (scene, call) => {
 };
 
 /** etcd would wait for the end of the stream, and accept no writes meanwhile. */
-export const notWhileStreaming: OnChange = (scene, call) => {
+const notWhileStreaming: OnChange = (scene, call) => {
   const { ground } = scene.world;
   if (call.method !== 'defragment') return undefined;
   const name = runAt(scene, call)?.name ?? '';
@@ -51,10 +51,10 @@ function leftAlone({ world }: Scene, disk: bigint | undefined, what: string): st
 }
 const EVIDENCES: readonly string[] = Object.values(EVIDENCE);
 
-export const notRemovedWhileDefragmented: OnChange = (scene, { method, args }) =>
+const notRemovedWhileDefragmented: OnChange = (scene, { method, args }) =>
   method === 'remove' ? leftAlone(scene, args[0] as bigint, 'removed') : undefined;
 
-export const notRestartedWhileDefragmented: OnWrite = (scene, { verb, resource, ref }) => {
+const notRestartedWhileDefragmented: OnWrite = (scene, { verb, resource, ref }) => {
   const { world } = scene;
   const { spec, status } = world.cluster ?? {};
   const isPausing = spec?.replicas === 0 || status?.observed?.replicas === 0;
@@ -64,7 +64,7 @@ export const notRestartedWhileDefragmented: OnWrite = (scene, { verb, resource, 
 };
 
 /** A member of several gets no new clients when it is defragmented. */
-export const outOfService: OnChange = (scene, call) => {
+const outOfService: OnChange = (scene, call) => {
   const group = groupOf(scene.world);
   const run = runAt(scene, call);
   if (call.method !== 'defragment' || !group || voters(group).length < 2 || !run) return undefined;
@@ -74,7 +74,13 @@ export const outOfService: OnChange = (scene, call) => {
     : undefined;
 };
 
-export const countDefragmentation: OnChange = ({ world }, { method }, answer) => {
+const countDefragmentation: OnChange = ({ world }, { method }, answer) => {
   if (method === 'defragment') world.ground.count(answer?.ok ? 'defragmented' : 'defragmentation not answered');
   return undefined;
+};
+
+export const DEFRAGMENTATION = {
+  beforeWrite: { notRestartedWhileDefragmented },
+  beforeChange: { oneDefragmentation, notWhileStreaming, outOfService, notRemovedWhileDefragmented },
+  afterChange: { countDefragmentation },
 };

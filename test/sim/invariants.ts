@@ -16,14 +16,7 @@ import {
   peersTrustEachOther,
   rootPasswordIsKnown,
 } from './credential-invariants.ts';
-import {
-  countDefragmentation,
-  notRemovedWhileDefragmented,
-  notRestartedWhileDefragmented,
-  notWhileStreaming,
-  oneDefragmentation,
-  outOfService,
-} from './defrag-invariants.ts';
+import { DEFRAGMENTATION } from './defrag-invariants.ts';
 import { intactDataIsKept, nodesHaveTheirGrace, replacedVolumesAreKept } from './evidence-invariants.ts';
 import { noMoreThanWanted } from './growth-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
@@ -330,7 +323,7 @@ export const BEFORE_WRITE = {
   ownersExist,
   newPodsAreTrusted,
   mountedBundlesAreKept,
-  notRestartedWhileDefragmented,
+  ...DEFRAGMENTATION.beforeWrite,
 };
 export const ON_QUESTION = { listsAreTheQuorums };
 export const AFTER_WRITE = {
@@ -347,15 +340,12 @@ export const BEFORE_CHANGE = {
   oneChangeAtATime,
   onlyTheHolderActs,
   oneDisruption,
-  oneDefragmentation,
-  notWhileStreaming,
-  outOfService,
-  notRemovedWhileDefragmented,
+  ...DEFRAGMENTATION.beforeChange,
 };
 export const AFTER_CHANGE = {
   quorumAfterChange,
   noMoreThanWanted,
   notTheLastCopy,
   transfereeServes,
-  countDefragmentation,
+  ...DEFRAGMENTATION.afterChange,
 };

@@ -293,7 +293,7 @@ describe('the member that etcd was asked to defragment', () => {
     expect(recorded(busy(false, 500 * MI, [reported, ...pending(3, 1)]))).toBeUndefined();
   });
 
-  test('is not judged by its size while a response is awaited: etcd may not have begun', () => {
+  test('is not judged by its size while a response is awaited: etcd may not have started it yet', () => {
     expect(recorded(given(busy(true, 500 * MI), { is: 'awaited' }))).toBeUndefined();
     expect(recorded(given(busy(true, 100 * MI), { is: 'awaited' }))).toMatchObject({ outcome: 'Defragmented' });
   });
@@ -374,7 +374,7 @@ describe('the member that etcd was asked to defragment', () => {
 
   describe('counts as busy, and not as lost', () => {
     const quiet = (o: Gathered): Gathered =>
-      changed(o, 2, ({ self: _, ...m }) => ({ ...m, pod: { ...m.pod, ready: false } as MemberView['pod'] }));
+      changed(o, 2, (m) => ({ ...m, self: undefined, pod: { ...m.pod, ready: false } as MemberView['pod'] }));
     const leaving = (o: Gathered): Gathered =>
       changed(o, 2, (m) => ({
         ...m,

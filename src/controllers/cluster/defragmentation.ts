@@ -86,7 +86,7 @@ export function isMarkerOver(o: ClusterFacts): boolean {
   return outcome ? isDone(outcome) || (outcome.attempts ?? 0) >= marker.attempt : hasEnded(o, marker);
 }
 
-/** A response that is awaited may come from an etcd that has not begun yet. */
+/** A response that is awaited may be about a defragmentation that has not started yet. */
 const hasEnded = (o: ClusterFacts, marker: Marker): boolean => {
   const m = memberNamed(o, marker.member);
   const serves = m?.answersReads === true && o.defragResponse?.is !== 'awaited';
