@@ -26,8 +26,6 @@ const SCOPE: Scope = {
     'isolate',
     'deleteMember',
     'scale',
-    'edit',
-    'edit',
     'suspend',
   ],
   securedOneIn: 1_000_000,
