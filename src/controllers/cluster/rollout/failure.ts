@@ -17,6 +17,7 @@ import {
   wanted,
 } from '../observed.ts';
 import { isHealthy } from '../quorum.ts';
+import { editedRollout } from './edit.ts';
 import { failedRollout, isChanged, previousTemplate, restartRequest } from './state.ts';
 import { describedFields, differingFields, lackedFields } from './template.ts';
 
@@ -38,6 +39,7 @@ function failedMember(o: Observed): MemberView | undefined {
   // The time that a change spent suspended or paused does not count: no Pod was created meanwhile.
   if (desired(o) === 0 || findCondition(o.cluster.status?.conditions, SUSPENDED)) return undefined;
   if (progressDeadline === undefined || o.now < Date.parse(progressDeadline) || failedRollout(o)) return undefined;
+  if (editedRollout(o)) return undefined; // the member gets another edit at once
   return o.members.find(
     (m) =>
       isNotBeingDeleted(m) &&

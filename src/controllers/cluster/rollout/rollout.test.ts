@@ -18,6 +18,12 @@ const OLD = targetOf({ version: '3.6.16', storage: { size: '1Gi', medium: '' } }
 const { replicas: _, ...PREVIOUS } = OLD;
 const UNDER_WAY: EtcdClusterStatus = { rollout: { since: at(60_000), previous: PREVIOUS } };
 
+/** The status of a cluster of this operator, whose default quota follows from storage.size. */
+const withDefaults = (spec: Partial<EtcdClusterSpec>, size: string) => {
+  const stated = { replicas: 3, version: '3.6.16', ...spec, storage: { size, medium: '' } } as const;
+  return { defaults: '1', observed: targetOf(stated, { defaults: '1' }) };
+};
+
 const CLOSED = { maintenanceWindows: [{ schedule: '0 2 * * *', duration: '1h' }] };
 
 /** Its EtcdMember has the edit. */
@@ -155,6 +161,14 @@ describe('an edit', () => {
     ]);
   });
 
+  test('of storage.size alone starts no rollout: running members keep their volumes, and their quota', () => {
+    const status = { members: [], ...withDefaults({}, '1Gi') };
+    const spec = { storage: { size: '8Gi', medium: '' } } as const;
+    const { latch } = decide(stamped(world([settled, settled, settled], { spec, status })));
+    expect(latch?.observed?.storage.size).toBe('8Gi');
+    expect(latch?.rollout).toBeUndefined();
+  });
+
   test('has ended when every member has it: what they had before is not kept', () => {
     expect(decide(stamped(rolling([edited, edited, edited]))).status.rollout).toEqual({});
   });
@@ -290,6 +304,17 @@ describe('a member that an edit has broken', () => {
       const annotations = { [RESTARTED_AT_ANNOTATION]: 'now' };
       const again = { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
       expect(kinds(again)).toEqual([`patch EtcdMember ${name(2)}`, `delete Pod ${name(2)}`]);
+    });
+
+    test.each<[string, Partial<EtcdClusterSpec>, boolean]>([
+      ['storage.size, which no running member gets: it fails', { storage: { size: '8Gi', medium: '' } }, true],
+      ['options, which it gets at once: it does not fail', { options: { snapshotCount: 5_000 } }, false],
+    ])('just when the spec is edited: %s', (_what, edit, fails) => {
+      const status = { ...late, ...withDefaults(EDIT, '1Gi') };
+      const { storage: _storage, replicas: _replicas, ...has } = status.observed;
+      const o = rolling([{ spec: has }, { ...down, spec: has }, { spec: has }], { spec: edit, status });
+      const { rule, latch } = decide(stamped(o));
+      expect([rule === 'stopRollout', latch?.rollout?.failed !== undefined]).toEqual([fails, fails]);
     });
 
     test('the rollout goes on while the member is replaced for another reason', () => {

@@ -49,9 +49,9 @@ export function templateOfNew(o: ClusterFacts): Target {
 /** What a running member should have. After a rollout that failed, its member gets back what it had, and no other member is changed. */
 export function templateOf(o: ClusterFacts, m: MemberView): Template {
   const failed = failedRollout(o);
-  if (!failed) return fitted(wanted(o), m.object);
+  if (!failed) return fitted(wanted(o), m.object.spec);
   const previous = failed.member === nameOf(m) ? previousTemplate(o) : undefined;
-  return previous ? fitted(previous, m.object) : m.object.spec;
+  return previous ? fitted(previous, m.object.spec) : m.object.spec;
 }
 
 /** A user has requested a restart of all members, and this one has not been restarted since. */
