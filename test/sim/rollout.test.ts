@@ -225,3 +225,31 @@ test('with OnDelete no member restarts before its Pod is deleted', async () => {
     1,
   );
 });
+
+test('a cluster that is taken over while it is suspended restarts no member before the next edit', async () => {
+  await life(
+    spec(),
+    async (world, judge) => {
+      for (const operator of world.operators) operator.kill();
+      // As an earlier operator leaves it: it has not applied the last edit, and has recorded nothing of what this one records.
+      const recorded = { members: null, rollout: null };
+      world.ground.patchStatus(etcdClusters, { namespace: NAMESPACE, name: CLUSTER }, recorded);
+      edit(world, { suspend: true, options: { snapshotCount: 7_000 } });
+      world.startOperator();
+      await until(
+        world,
+        judge,
+        () => findCondition(world.cluster?.status?.conditions, 'Suspended') !== undefined,
+        60_000,
+      );
+      edit(world, { suspend: false });
+      await passes(world, judge, 120_000);
+      expect(deletedPods(judge)).toEqual([]);
+      expect(progress(world)?.reason).toBe('UpdatePending');
+      edit(world, { options: { snapshotCount: 5_000 } });
+      await peace(world, judge);
+      expect(deletedPods(judge)).toHaveLength(3);
+    },
+    2,
+  );
+});

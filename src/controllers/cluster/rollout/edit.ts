@@ -1,27 +1,47 @@
 /** What the recorded rollout becomes by an edit of the spec. Rules that record its failure, or its progress, ask here first: one plan records one value. */
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
+import { targetOf } from '../../../api/defaults.ts';
 import type { Template } from '../../../api/template.ts';
-import { RESTART_FIELDS } from '../../../domain/pod-template.ts';
+import { digestOfTemplate, RESTART_FIELDS } from '../../../domain/pod-template.ts';
+import { isSuspended } from '../../../domain/suspend.ts';
 import { iso } from '../../../lib/time.ts';
-import { type ClusterFacts, isFormed, wanted } from '../observed.ts';
+import { isFormed, type Observed, wanted } from '../observed.ts';
 import { sameField } from '../spec-drift.ts';
+import type { Rollout } from './state.ts';
 import { fitted, lackedFields } from './template.ts';
-
-export type Rollout = NonNullable<EtcdClusterStatus['rollout']>;
 
 /** Running members keep the quota of their volumes: a larger storage.size alone changes nothing that they have. */
 const isEdit = (before: Template, after: Template): boolean =>
   RESTART_FIELDS.some((field) => !sameField(field, before, fitted(after, before)));
 
+const canAdopt = (o: Observed): boolean => !isSuspended(o.cluster) && o.specBlockedBy === undefined;
+
 /**
  * Rolls the edit out from the next reconcile on, when it is recorded what all members had before. An operator that takes the
  * cluster over has not observed the edit, and restarts no member. `undefined` when this plan adopts no edit.
  */
-export function editedRollout(o: ClusterFacts): Rollout | undefined {
+export function editedRollout(o: Observed): Rollout | undefined {
   const { members, rollout, observed } = o.cluster.status ?? {};
-  if (!isFormed(o) || observed === undefined || members === undefined || !isEdit(observed, wanted(o))) return undefined;
+  if (!isFormed(o) || !canAdopt(o) || observed === undefined || members === undefined) return undefined;
+  if (!isEdit(observed, wanted(o)) || rollout?.found === digestOfTemplate(wanted(o))) return undefined;
   const { replicas: _, ...template } = observed;
   const isReached = rollout?.since === undefined && o.members.every((m) => lackedFields(m, observed).length === 0);
   const previous = isReached ? template : rollout?.previous;
   return { since: iso(o.now), ...(previous && { previous }) };
+}
+
+/**
+ * The operator takes the cluster over, and cannot adopt its spec yet. Without this record, what differs from the spec would count
+ * as an edit as soon as the spec is adopted, and restart members.
+ */
+function foundAtTakeOver(o: Observed): Rollout | undefined {
+  const { members, observed } = o.cluster.status ?? {};
+  if (!isFormed(o) || canAdopt(o) || observed === undefined || members !== undefined) return undefined;
+  const target = targetOf(o.blockedSpec ?? o.cluster.spec, o.cluster.status);
+  return isEdit(observed, target) ? { found: digestOfTemplate(target) } : undefined;
+}
+
+/** What stays recorded after this plan. Once the spec is adopted, every difference to it is an edit. */
+export function recordedRollout(o: Observed, latched: Rollout | undefined): Rollout | undefined {
+  if (latched?.found === undefined) return latched ?? foundAtTakeOver(o);
+  return canAdopt(o) ? undefined : latched;
 }

@@ -9,7 +9,7 @@ import { type ClusterFacts, hasJoined, isNotBeingDeleted, type MemberView, nameO
 import { differingFields, fitted, lackedFields } from './template.ts';
 import { windowBlockedBy } from './windows.ts';
 
-type Rollout = NonNullable<EtcdClusterStatus['rollout']>;
+export type Rollout = NonNullable<EtcdClusterStatus['rollout']>;
 
 /** The last value of the annotation by which a user requests a restart of every member. */
 export const restartRequest = ({ cluster }: ClusterFacts): string | undefined =>
@@ -62,6 +62,10 @@ export function isRestartRequested(o: ClusterFacts, { object, pod }: MemberView)
   return pod.is === 'present' && pod.terminating !== true && !!pod.stamp && isBeforeRestart(pod.stamp, object);
 }
 
+/** What members lack was found when this operator took the cluster over: no edit was made since then. */
+export const isFoundOnly = ({ cluster: { status } }: ClusterFacts): boolean =>
+  status?.rollout === undefined || status.rollout.found !== undefined;
+
 export const UPDATE_PENDING = 'UpdatePending';
 export const ROLLOUT_FAILED = 'RolloutFailed';
 
@@ -70,9 +74,8 @@ export const ROLLOUT_FAILED = 'RolloutFailed';
  * so: taking over restarts no member.
  */
 export function rolloutHeldBy(o: ClusterFacts): Blocked | undefined {
-  const { rollout } = o.cluster.status ?? {};
   const remedy = `the next edit applies it, as does the annotation ${RESTARTED_AT_ANNOTATION} of the EtcdCluster with any new value`;
-  if (!rollout) return { reason: UPDATE_PENDING, message: `found when this operator took over: ${remedy}` };
+  if (isFoundOnly(o)) return { reason: UPDATE_PENDING, message: `found when this operator took over: ${remedy}` };
   const failed = failedRollout(o);
   if (failed) return { reason: ROLLOUT_FAILED, message: failed.message };
   if (o.cluster.spec.updateStrategy?.type === 'OnDelete')
@@ -88,7 +91,7 @@ const isRolled = (m: MemberView): boolean => hasJoined(m) && isNotBeingDeleted(m
 
 /** The fields that this member gets with its next restart, whenever that is. */
 export function dueFields(o: ClusterFacts, m: MemberView): readonly (keyof Template)[] {
-  const isHeld = o.cluster.status?.rollout === undefined && !isRestartRequested(o, m);
+  const isHeld = isFoundOnly(o) && !isRestartRequested(o, m);
   return isHeld || !isRolled(m) ? [] : lackedFields(m, templateOf(o, m));
 }
 
