@@ -194,6 +194,40 @@ describe('a wrong edit breaks one member only, and is taken back', () => {
   });
 });
 
+/** Opens at the next full minute, for a minute each day. */
+function nextMinute({ ground }: World): NonNullable<EtcdClusterSpec['updateStrategy']> {
+  const opens = new Date(ground.timeline.date + 60_000);
+  const schedule = `${opens.getUTCMinutes()} ${opens.getUTCHours()} * * *`;
+  return { maintenanceWindows: [{ schedule, duration: '1m' }] };
+}
+
+describe('a maintenance window', () => {
+  test('that closes while a member does not become ready leaves it to its deadline', async () => {
+    await life(spec({ progressDeadlineSeconds: 300 }), async (world, judge) => {
+      edit(world, { extraArgs: ['--nonsense=1'], updateStrategy: nextMinute(world) });
+      await until(world, judge, () => world.cluster?.status?.readyMembers === 2, 180_000);
+      await until(world, judge, () => progress(world)?.reason === 'RolloutFailed', 600_000);
+      await until(world, judge, () => world.cluster?.status?.readyMembers === 3, 120_000);
+      expect(new Set(deletedPods(judge)).size).toBe(1);
+      edit(world, { extraArgs: null });
+      await peace(world, judge);
+      expect(progress(world)?.reason).toBe('Reconciled');
+    });
+  });
+
+  test('is not waited for by an edit that is taken back before: no member restarts', async () => {
+    await life(spec(), async (world, judge) => {
+      edit(world, { options: { snapshotCount: 5_000 }, updateStrategy: nextMinute(world) });
+      await until(world, judge, () => progress(world)?.reason === 'WaitingForWindow', 10_000);
+      edit(world, { options: null });
+      await peace(world, judge);
+      expect(deletedPods(judge)).toEqual([]);
+      expect(progress(world)?.reason).toBe('Reconciled');
+      expect(world.cluster?.status?.rollout).toEqual({});
+    });
+  });
+});
+
 test('every member restarts once for another value of the annotation', async () => {
   await life(spec(), async (world, judge) => {
     const annotations = { [RESTARTED_AT_ANNOTATION]: '2026-01-01T00:00:00Z' };

@@ -44,11 +44,12 @@ import { quarantinedVolumes } from './quarantine.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted, isRateLimited } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
+import { keptDeadline, resumedDeadline } from './rollout/deadline.ts';
 import { recordedRollout } from './rollout/edit.ts';
 import { rolloutProgress, rolloutRequeueMs } from './rollout/progress.ts';
 import { versionRequeueMs } from './rollout/version-conditions.ts';
 import { versionUnsettled } from './rollout/version-facts.ts';
-import { IN_PLACE_FIELDS, progressDeadline, specBlockedBy, unapplied } from './spec-drift.ts';
+import { IN_PLACE_FIELDS, specBlockedBy, unapplied } from './spec-drift.ts';
 
 type Condition = Omit<ConditionUpdate, 'type'>;
 const yes = (reason: string, message: string): Condition => ({ status: 'True', reason, message });
@@ -104,7 +105,7 @@ export function statusOf(
   const obsolete = [...PASSING, ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED])];
   return {
     ...rest,
-    ...(deadline !== undefined && !reached && !waits && { progressDeadline: deadline }),
+    ...(!reached && keptDeadline(o, deadline, waits)),
     ...(rollout && { rollout: isRolledOut && rollout.found === undefined ? {} : rollout }),
     ...(repair !== undefined && !hasRecovered(o) && { repair }),
     ...(defragmentation && { defragmentation }),
@@ -123,12 +124,6 @@ export function statusOf(
     ],
   };
 }
-
-/** The time that a change spent suspended does not count: a resumed one has the whole progressDeadlineSeconds again. */
-const resumedDeadline = (o: Observed, before: EtcdClusterStatus): Partial<EtcdClusterStatus> =>
-  before.progressDeadline !== undefined && !isSuspended(o.cluster) && findCondition(before.conditions, SUSPENDED)
-    ? { progressDeadline: progressDeadline(o) }
-    : {};
 
 /** With the rollout that this plan records: an edit that it adopts must not be reported as one that waits, or has reached all members. */
 const withRollout = (o: Observed, rollout: EtcdClusterStatus['rollout']): Observed => {

@@ -4,22 +4,19 @@
  */
 import type { Blocked } from '../../../domain/disruption.ts';
 import { blockedBy } from '../disruption-view.ts';
-import { desired, isReadyVoter, type MemberView, nameOf, type Observed, wanted } from '../observed.ts';
-import { isHealthy } from '../quorum.ts';
+import { desired, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { lossOf } from '../replacement.ts';
-import { dueFields, isChanged, minorOf, templateOf } from './state.ts';
-import { lackedFields } from './template.ts';
+import { hasEdit, isServing } from './failure.ts';
+import { dueFields, minorOf, templateOf } from './state.ts';
 import { versionChangeBlockedBy } from './version-change.ts';
 
 /** The node of its Pod is down: the member comes back with it, and its Pod cannot be replaced before. */
 const isNodeDown = ({ nodeGone, nodeReady }: MemberView): boolean =>
   nodeGone === true || (nodeReady !== undefined && !nodeReady.startsWith('True'));
 
-const isServing = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && isHealthy(o, m);
-
 /** Members that have an edit that no member is known to work with: one at a time tries it. */
 function tryingIt(o: Observed): readonly MemberView[] {
-  const having = o.members.filter((m) => isChanged(o, m) && lackedFields(m, wanted(o)).length === 0);
+  const having = o.members.filter((m) => hasEdit(o, m));
   return having.some((m) => isServing(o, m)) ? [] : having;
 }
 

@@ -161,6 +161,11 @@ describe('an edit', () => {
     ]);
   });
 
+  test('that has reached every member has ended, although no maintenance window is open', () => {
+    const o = stamped(rolling([edited, edited, edited], { spec: { updateStrategy: CLOSED } }));
+    expect([progress(o)?.reason, decide(o).status.rollout]).toEqual(['Reconciled', {}]);
+  });
+
   test('of storage.size alone starts no rollout: running members keep their volumes, and their quota', () => {
     const status = { members: [], ...withDefaults({}, '1Gi') };
     const spec = { storage: { size: '8Gi', medium: '' } } as const;
@@ -304,6 +309,38 @@ describe('a member that an edit has broken', () => {
       const annotations = { [RESTARTED_AT_ANNOTATION]: 'now' };
       const again = { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
       expect(kinds(again)).toEqual([`patch EtcdMember ${name(2)}`, `delete Pod ${name(2)}`]);
+    });
+
+    describe('outside of the maintenance windows', () => {
+      const closed = { spec: { updateStrategy: CLOSED } };
+      const trying: readonly Is[] = [up, { ...edited, ...down }, up];
+
+      test('its deadline counts on, and the status says which member is waited for', () => {
+        const deadline = at(-60_000);
+        const o = stamped(rolling(trying, { ...closed, status: { progressDeadline: deadline } }));
+        expect(decide(o).status.progressDeadline).toBe(deadline);
+        expect([progress(o)?.status, progress(o)?.reason]).toEqual(['True', 'RollingOut']);
+        expect(progress(o)?.message).toMatch(new RegExp(`waiting for ${name(2)} to be ready.*next maintenance window`));
+      });
+
+      test('it fails, and gets back what it had', () => {
+        expect(decide(stamped(rolling(trying, { ...closed, status: late }))).rule).toBe('stopRollout');
+      });
+
+      test('one that has stopped serving since the window closed gets a deadline', () => {
+        const { progressDeadline } = decide(stamped(rolling(trying, closed))).status;
+        expect(progressDeadline).toBe(iso(NOW + 600_000));
+      });
+
+      test('no deadline counts while all that have the edit serve', () => {
+        const { progressDeadline } = decide(stamped(rolling([up, edited, up], { ...closed, status: late }))).status;
+        expect(progressDeadline).toBeUndefined();
+      });
+    });
+
+    test('with OnDelete, it has no deadline: the user has deleted its Pod', () => {
+      const o = rolling([up, { ...edited, ...down }, up], { spec: { updateStrategy: { type: 'OnDelete' } } });
+      expect(decide(stamped(o)).status.progressDeadline).toBeUndefined();
     });
 
     test.each<[string, Partial<EtcdClusterSpec>, boolean]>([

@@ -66,6 +66,8 @@ export function isRestartRequested(o: ClusterFacts, { object, pod }: MemberView)
 export const isFoundOnly = ({ cluster: { status } }: ClusterFacts): boolean =>
   status?.rollout === undefined || status.rollout.found !== undefined;
 
+export const isOnDelete = ({ cluster }: ClusterFacts): boolean => cluster.spec.updateStrategy?.type === 'OnDelete';
+
 export const UPDATE_PENDING = 'UpdatePending';
 export const ROLLOUT_FAILED = 'RolloutFailed';
 
@@ -78,7 +80,7 @@ export function rolloutHeldBy(o: ClusterFacts): Blocked | undefined {
   if (isFoundOnly(o)) return { reason: UPDATE_PENDING, message: `found when this operator took over: ${remedy}` };
   const failed = failedRollout(o);
   if (failed) return { reason: ROLLOUT_FAILED, message: failed.message };
-  if (o.cluster.spec.updateStrategy?.type === 'OnDelete')
+  if (isOnDelete(o))
     return {
       reason: UPDATE_PENDING,
       message: 'updateStrategy.type is OnDelete: delete the Pods of these members, one after the other',

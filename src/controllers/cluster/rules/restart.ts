@@ -12,7 +12,7 @@ import { relabelMemberSteps } from '../rollout/metadata.ts';
 import { podOf } from '../rollout/pod-ref.ts';
 import { ROLLING_OUT } from '../rollout/reasons.ts';
 import { deadlineOf, drainingForMs, restarting, trafficPatch } from '../rollout/restart.ts';
-import { dueFields, ROLLOUT_FAILED, templateOf } from '../rollout/state.ts';
+import { dueFields, isOnDelete, ROLLOUT_FAILED, templateOf } from '../rollout/state.ts';
 import { describedFields } from '../rollout/template.ts';
 import { updateSteps } from '../rollout/update.ts';
 import { beforeVersionChange, versionChangeBlockedBy } from '../rollout/version-change.ts';
@@ -67,7 +67,7 @@ export function stopRollout(o: Observed): Decided {
 
 /** With updateStrategy OnDelete, EtcdMembers are changed, and their Pods follow when a user deletes them. */
 export function updateSpecs(o: Observed): Decided {
-  if (o.cluster.spec.updateStrategy?.type !== 'OnDelete') return undefined;
+  if (!isOnDelete(o)) return undefined;
   const m = o.members.find((each) => updateSteps(o, each).length > 0);
   if (!m) return undefined;
   const before = changesVersion(o, m) ? (versionChangeBlockedBy(o) ?? beforeVersionChange(o)) : undefined;
