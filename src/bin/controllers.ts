@@ -5,6 +5,7 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../api/names.ts';
 import { clusterReconciler, countReplacements, isComplete, wireCluster } from '../controllers/cluster/controller.ts';
+import { HashLedger } from '../controllers/cluster/observe-hashes.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
 import { defragReconciler, wireDefrag } from '../controllers/defrag/controller.ts';
 import { defragPolicyReconciler, wireDefragPolicy } from '../controllers/defrag-policy/controller.ts';
@@ -123,6 +124,7 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
     podOf: (member: EtcdMember, cluster: EtcdCluster) => wantedPod({ member, cluster, images, hasCompany: true }),
     credentials: credentialsFor(client, stores, process, clockAheadMs),
     entropy: keys,
+    hashes: new HashLedger(),
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour, clockAheadMs),
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
     observedMs: (key: string, state: string | undefined) => states.forMs(key, state),

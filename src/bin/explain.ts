@@ -14,6 +14,7 @@ import { certificates } from '../controllers/cluster/credentials/observe-cert-ma
 import { decide } from '../controllers/cluster/decide.ts';
 import { explain } from '../controllers/cluster/explain.ts';
 import { type ClusterPorts, observe } from '../controllers/cluster/observe.ts';
+import { HashLedger } from '../controllers/cluster/observe-hashes.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
 import type { Gathered, MemberView } from '../controllers/cluster/observed.ts';
 import { defragResource } from '../controllers/defrag/controller.ts';
@@ -184,6 +185,7 @@ export async function explainCluster(context: Context, name: string): Promise<Ex
       clockAheadMs: () => 0,
     }),
     entropy: systemKeySource,
+    hashes: new HashLedger(),
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour),
     observedMs: () => 0,
     clockAheadMs: () => 0,

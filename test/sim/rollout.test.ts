@@ -202,6 +202,28 @@ function nextMinute({ ground }: World): NonNullable<EtcdClusterSpec['updateStrat
 }
 
 describe('a maintenance window', () => {
+  test('is waited for before the data of members is hashed for another minor', async () => {
+    await life(
+      spec(),
+      async (world, judge) => {
+        let hashed: readonly number[] = [];
+        const asks = judge.asks.bind(judge);
+        judge.asks = (call) => {
+          if (call.method === 'hashKV') hashed = [...hashed, world.ground.timeline.now];
+          asks(call);
+        };
+        const windows = nextMinute(world);
+        edit(world, { version: '3.7.3', updateStrategy: windows });
+        await until(world, judge, () => progress(world)?.reason === 'WaitingForWindow', 10_000);
+        expect(hashed).toEqual([]);
+        await peace(world, judge);
+        expect(world.cluster?.status?.clusterVersion).toBe('3.7.0');
+        expect(hashed).toHaveLength(3);
+      },
+      2,
+    );
+  });
+
   test('that closes while a member does not become ready leaves it to its deadline', async () => {
     await life(spec({ progressDeadlineSeconds: 300 }), async (world, judge) => {
       edit(world, { extraArgs: ['--nonsense=1'], updateStrategy: nextMinute(world) });

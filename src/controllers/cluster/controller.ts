@@ -40,6 +40,7 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
   forget: (key) => {
     ports.etcd.forget(key);
     ports.credentials.drop(key);
+    ports.hashes.forget(key);
     ports.observedMs(seedKey(key), undefined);
   },
 });

@@ -21,6 +21,7 @@ import {
   SCHEDULE_LABEL,
 } from '../../../src/api/names.ts';
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
+import { HashLedger } from '../../../src/controllers/cluster/observe-hashes.ts';
 import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
 import { DeletedPolicies } from '../../../src/controllers/member/observe-deleted-clusters.ts';
 import { wantedPod } from '../../../src/controllers/member/wanted-pod.ts';
@@ -80,6 +81,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     observedMs: (_key: string, _state: string | undefined) => 0,
     clockAheadMs: (_withinMs: number) => 0,
     clusters,
+    hashes: new HashLedger(),
     replacements: new ReplacementLedger(clusters, 10),
     deletedPolicies: new DeletedPolicies(clusters),
     members,

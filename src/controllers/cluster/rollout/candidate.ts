@@ -8,7 +8,7 @@ import { votersOf } from '../quorum.ts';
 import { cutOffMembers } from './expired.ts';
 import { restartOrder } from './order.ts';
 import { type Outdated, outdatedBecause } from './reasons.ts';
-import { templateOf } from './state.ts';
+import { changesVersion } from './state.ts';
 import { versionChangeBlockedBy } from './version-change.ts';
 
 /** The outdated member that restarts next, although it may have to wait. */
@@ -17,10 +17,6 @@ export const nextToRestart = (o: Observed): MemberView | undefined =>
     o,
     o.members.filter((m) => outdatedBecause(o, m).length > 0),
   )[0];
-
-/** Its restart changes the version of its etcd. */
-export const changesVersion = (o: Observed, m: MemberView): boolean =>
-  m.object.spec.version !== templateOf(o, m).version;
 
 /** For how long all voters must still be ready before the next one is restarted for an edit: an error may show only after a while. */
 export function settlesInMs(o: Observed): number {

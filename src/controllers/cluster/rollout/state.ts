@@ -4,6 +4,7 @@ import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
 import type { Template } from '../../../api/template.ts';
 import type { Blocked } from '../../../domain/disruption.ts';
 import { isBeforeRestart } from '../../../domain/pod-template.ts';
+import { isSuspended, SUSPENDED } from '../../../domain/suspend.ts';
 import { present } from '../../../lib/present.ts';
 import { type ClusterFacts, hasJoined, isNotBeingDeleted, type MemberView, nameOf, wanted } from '../observed.ts';
 import { differingFields, fitted, lackedFields } from './template.ts';
@@ -100,6 +101,20 @@ export function dueFields(o: ClusterFacts, m: MemberView): readonly (keyof Templ
 /** The fields for which this member is restarted now. */
 export const rolledFields = (o: ClusterFacts, m: MemberView): readonly (keyof Template)[] =>
   rolloutHeldBy(o) && !isRestartRequested(o, m) ? [] : dueFields(o, m);
+
+/** Its next restart changes the version of its etcd. */
+export const changesVersion = (o: ClusterFacts, m: MemberView): boolean =>
+  m.object.spec.version !== templateOf(o, m).version;
+
+/**
+ * Why no member would get another version now, although nothing may be wrong with the cluster: until it can start, no data is
+ * hashed, which stops writes, and no snapshot is taken, which would be old by then.
+ */
+export function versionStartBlockedBy(o: ClusterFacts): Blocked | undefined {
+  if (isSuspended(o.cluster)) return { reason: SUSPENDED, message: 'the cluster is suspended' };
+  const due = isOnDelete(o) ? dueFields : rolledFields;
+  return o.members.some((m) => changesVersion(o, m) && due(o, m).length > 0) ? undefined : rolloutHeldBy(o);
+}
 
 /** A rollout is in progress, and this member has another template than all members had before it. */
 export function isChanged(o: ClusterFacts, m: MemberView): boolean {
