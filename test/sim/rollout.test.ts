@@ -6,7 +6,7 @@ import { findCondition } from '../../src/domain/conditions.ts';
 import { pods } from '../../src/kube/resources.ts';
 import { outdatedPods } from './rollout-facts.ts';
 import { type Judge, judged, peace } from './run.ts';
-import { groupOf } from './world/facts.ts';
+import { groupOf, membersOf } from './world/facts.ts';
 import { NAMESPACE } from './world/ground.ts';
 import { CLUSTER, type World } from './world/world.ts';
 
@@ -20,6 +20,11 @@ type Patch = { readonly [Field in keyof EtcdClusterSpec]?: EtcdClusterSpec[Field
 
 const edit = (world: World, patch: Patch): void =>
   world.ground.patch(etcdClusters, { namespace: NAMESPACE, name: CLUSTER }, { spec: patch });
+
+const deletePod = ({ ground }: World, name: string): void => {
+  const uid = ground.find(pods, name)?.metadata.uid ?? '';
+  ground.write((api) => api.delete(pods, { namespace: NAMESPACE, name }, { uid }));
+};
 
 const progress = ({ cluster }: World) => findCondition(cluster?.status?.conditions, 'Progressing');
 
@@ -191,6 +196,46 @@ describe('a wrong edit breaks one member only, and is taken back', () => {
       await peace(world, judge);
       expect(progress(world)?.reason).toBe('Reconciled');
     });
+  });
+});
+
+describe('a change of the minor', () => {
+  const MEMORY = { size: '1Gi', medium: 'Memory' } as const;
+  test.each([
+    ['on volumes', spec()],
+    ['in memory, where it begins with a member that joins', spec({ storage: MEMORY })],
+  ])('reaches every member: %s', async (_, start) => {
+    await life(
+      start,
+      async (world, judge) => {
+        edit(world, { version: '3.7.3' });
+        await peace(world, judge);
+        expect(outdatedPods(world)).toEqual([]);
+        expect(world.cluster?.status?.clusterVersion).toBe('3.7.0');
+      },
+      2,
+    );
+  });
+
+  test('that is not possible keeps members in memory that are replaced at their version', async () => {
+    await life(
+      spec({ storage: MEMORY }),
+      async (world, judge) => {
+        edit(world, { version: '3.7.3', extraArgs: ['--experimental-nonsense=1'] });
+        const ready = () => findCondition(world.cluster?.status?.conditions, 'VersionChangeReady')?.reason;
+        await until(world, judge, () => ready() === 'UnknownFlags', 60_000);
+        const [replaced = ''] = membersOf(world).map((m) => m.metadata.name ?? '');
+        deletePod(world, replaced);
+        await passes(world, judge, 120_000);
+        expect(world.cluster?.status?.readyMembers).toBe(3);
+        expect(membersOf(world).map((m) => m.spec.version)).toEqual(['3.6.16', '3.6.16', '3.6.16']);
+        expect(membersOf(world).map((m) => m.metadata.name)).not.toContain(replaced);
+        edit(world, { extraArgs: null });
+        await peace(world, judge);
+        expect(world.cluster?.status?.clusterVersion).toBe('3.7.0');
+      },
+      2,
+    );
   });
 });
 

@@ -7,8 +7,8 @@ import { blockedBy } from '../disruption-view.ts';
 import { desired, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { lossOf } from '../replacement.ts';
 import { hasEdit, isServing } from './failure.ts';
-import { dueFields, minorOf, templateOf } from './state.ts';
-import { versionChangeBlockedBy } from './version-change.ts';
+import { dueFields } from './state.ts';
+import { versionHeldBy } from './version-change.ts';
 
 /** The node of its Pod is down: the member comes back with it, and its Pod cannot be replaced before. */
 const isNodeDown = ({ nodeGone, nodeReady }: MemberView): boolean =>
@@ -27,13 +27,6 @@ const tried = (o: Observed, m: MemberView): Blocked | undefined => {
     : { reason: 'EditUnproven', message: `${others.map(nameOf).join(', ')} has the edit, and is not ready yet` };
 };
 
-/** A minor that no member runs yet needs the preflight of every other version change; back to one that runs, a wrong edit returns. */
-function otherMinor(o: Observed, m: MemberView): Blocked | undefined {
-  const minor = minorOf(templateOf(o, m).version);
-  const runs = o.members.some(({ self }) => self !== undefined && minorOf(self.version) === minor);
-  return runs || minorOf(m.object.spec.version) === minor ? undefined : versionChangeBlockedBy(o);
-}
-
 export interface Broken {
   readonly m: MemberView;
   /** Why it is not restarted now. */
@@ -46,4 +39,4 @@ export const brokenMembersToUpdate = (o: Observed): readonly Broken[] =>
     ? []
     : o.members
         .filter((m) => !isServing(o, m) && !isNodeDown(m) && dueFields(o, m).length > 0 && lossOf(o, m) === undefined)
-        .map((m) => ({ m, blockedBy: blockedBy(o, nameOf(m), 'remake') ?? tried(o, m) ?? otherMinor(o, m) }));
+        .map((m) => ({ m, blockedBy: blockedBy(o, nameOf(m), 'remake') ?? tried(o, m) ?? versionHeldBy(o, m) }));

@@ -4,7 +4,7 @@ import type { Template } from '../../../api/template.ts';
 import { digestOfTemplate, RESTART_FIELDS } from '../../../domain/pod-template.ts';
 import { isSuspended } from '../../../domain/suspend.ts';
 import { iso } from '../../../lib/time.ts';
-import { isFormed, type Observed, wanted } from '../observed.ts';
+import { desired, isFormed, isReadyVoter, type Observed, wanted } from '../observed.ts';
 import { sameField } from '../spec-drift.ts';
 import type { Rollout } from './state.ts';
 import { fitted, lackedFields } from './template.ts';
@@ -40,8 +40,16 @@ function foundAtTakeOver(o: Observed): Rollout | undefined {
   return isEdit(observed, target) ? { found: digestOfTemplate(target) } : undefined;
 }
 
-/** What stays recorded after this plan. Once the spec is adopted, every difference to it is an edit. */
+/** No member is missing, so none is replaced, or the one that was replaced has joined. */
+const isComplete = (o: Observed): boolean => o.members.length === desired(o) && o.members.every(isReadyVoter);
+
+/**
+ * What stays recorded after this plan. Once the spec is adopted, every difference to it is an edit; and checks that have passed
+ * before a member was to be replaced count for that member only.
+ */
 export function recordedRollout(o: Observed, latched: Rollout | undefined): Rollout | undefined {
-  if (latched?.found === undefined) return latched ?? foundAtTakeOver(o);
-  return canAdopt(o) ? undefined : latched;
+  if (latched === undefined) return foundAtTakeOver(o);
+  if (latched.found !== undefined && canAdopt(o)) return undefined;
+  const { checked, ...rest } = latched;
+  return checked === undefined || isComplete(o) ? rest : latched;
 }

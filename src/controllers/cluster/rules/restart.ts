@@ -10,7 +10,7 @@ import { cutOffMembers } from '../rollout/expired.ts';
 import { rolloutFailure } from '../rollout/failure.ts';
 import { relabelMemberSteps } from '../rollout/metadata.ts';
 import { podOf } from '../rollout/pod-ref.ts';
-import { ROLLING_OUT } from '../rollout/reasons.ts';
+import { isEditReason, ROLLING_OUT } from '../rollout/reasons.ts';
 import { deadlineOf, drainingForMs, restarting, trafficPatch } from '../rollout/restart.ts';
 import { changesVersion, dueFields, isOnDelete, ROLLOUT_FAILED, templateOf } from '../rollout/state.ts';
 import { describedFields } from '../rollout/template.ts';
@@ -21,7 +21,7 @@ export function restart(o: Observed): Decided {
   const { m, reasons = [] } = restartCandidate(o) ?? {};
   const [first] = reasons;
   if (!m || !first) return undefined;
-  const before = changesVersion(o, m) ? beforeVersionChange(o) : undefined;
+  const before = isEditReason(first) && changesVersion(o, m) ? beforeVersionChange(o) : undefined;
   if (before) return before;
   const message = `${nameOf(m)} is restarted ${reasons.map((each) => each.message).join(', ')}`;
   return restarting(o, { m, message, reason: first.reason });
@@ -68,11 +68,11 @@ export function stopRollout(o: Observed): Decided {
 /** With updateStrategy OnDelete, EtcdMembers are changed, and their Pods follow when a user deletes them. */
 export function updateSpecs(o: Observed): Decided {
   if (!isOnDelete(o)) return undefined;
+  const isChanging = o.members.some((each) => changesVersion(o, each) && dueFields(o, each).length > 0);
+  const before = isChanging && !versionChangeBlockedBy(o) ? beforeVersionChange(o) : undefined;
+  if (before) return before;
   const m = o.members.find((each) => updateSteps(o, each).length > 0);
-  if (!m) return undefined;
-  const before = changesVersion(o, m) ? (versionChangeBlockedBy(o) ?? beforeVersionChange(o)) : undefined;
-  if (before) return 'reason' in before ? undefined : before;
-  return { message: `the next Pod of ${nameOf(m)} has the edit`, steps: updateSteps(o, m) };
+  return m && { message: `the next Pod of ${nameOf(m)} has the edit`, steps: updateSteps(o, m) };
 }
 
 export function relabelMembers(o: Observed): Contributed {
