@@ -199,8 +199,9 @@ describe('a wrong edit breaks one member only, and is taken back', () => {
   });
 });
 
+const MEMORY = { size: '1Gi', medium: 'Memory' } as const;
+
 describe('a change of the minor', () => {
-  const MEMORY = { size: '1Gi', medium: 'Memory' } as const;
   test.each([
     ['on volumes', spec()],
     ['in memory, where it begins with a member that joins', spec({ storage: MEMORY })],
@@ -291,6 +292,62 @@ describe('a maintenance window', () => {
       expect(deletedPods(judge)).toEqual([]);
       expect(progress(world)?.reason).toBe('Reconciled');
       expect(world.cluster?.status?.rollout).toEqual({});
+    });
+  });
+});
+
+const LITTLE = '10Mi';
+
+/** etcd is killed when it needs more memory than this limit: this long after it has started. */
+function starve(world: World, afterMs: number): void {
+  const { ground, kubelet } = world;
+  const step = world.step.bind(world);
+  world.step = async (until) => {
+    const stepped = await step(until);
+    for (const run of kubelet.runs.values()) {
+      const [etcd] = ground.find(pods, run.name)?.spec?.containers ?? [];
+      const isStarving = etcd?.resources?.limits?.['memory'] === LITTLE && run.state === 'running';
+      if (isStarving && ground.timeline.now - run.startedAt >= afterMs)
+        kubelet.kill(run, { exitCode: 137, reason: 'OOMKilled', message: '' });
+    }
+    return stepped;
+  };
+}
+
+describe('a memory limit that is too low breaks one member only, and is taken back', () => {
+  const wrong: Patch = { resources: { limits: { memory: LITTLE } } };
+  const patient = { updateStrategy: { minReadySeconds: 60 } };
+  const starved: readonly (readonly [string, EtcdCluster['spec'], number])[] = [
+    ['in memory, after it has voted', spec({ storage: MEMORY, ...patient }), 15_000],
+    ['in memory, of five', spec({ storage: MEMORY, replicas: 5, ...patient }), 15_000],
+    ['in memory, before it votes', spec({ storage: MEMORY, ...patient }), 30],
+    ['on a volume', spec(patient), 15_000],
+  ];
+  const starving = (world: World) => membersOf(world).filter((m) => m.spec.resources?.limits?.['memory'] === LITTLE);
+  const short = ({ cluster }: World): boolean => cluster?.status?.readyMembers === (cluster?.spec.replicas ?? 0) - 1;
+
+  test.each(starved)('%s, by the user', async (_, start, afterMs) => {
+    await life(start, async (world, judge) => {
+      starve(world, afterMs);
+      edit(world, wrong);
+      await until(world, judge, () => short(world), 120_000);
+      await passes(world, judge, 180_000);
+      expect(starving(world)).toHaveLength(1);
+      edit(world, { resources: null });
+      await peace(world, judge);
+      expect(progress(world)?.reason).toBe('Reconciled');
+    });
+  });
+
+  test.each(starved)('%s, by the operator when the member is not ready in time', async (_, start, afterMs) => {
+    await life({ ...start, progressDeadlineSeconds: 120 }, async (world, judge) => {
+      starve(world, afterMs);
+      edit(world, wrong);
+      await until(world, judge, () => progress(world)?.reason === 'RolloutFailed', 900_000);
+      await until(world, judge, () => world.cluster?.status?.readyMembers === world.cluster?.spec.replicas, 600_000);
+      await passes(world, judge, 600_000);
+      expect([progress(world)?.reason, world.cluster?.status?.readyMembers]).toEqual(['RolloutFailed', start.replicas]);
+      expect(starving(world)).toEqual([]);
     });
   });
 });

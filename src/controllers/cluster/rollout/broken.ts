@@ -4,7 +4,7 @@
  */
 import type { Blocked } from '../../../domain/disruption.ts';
 import { blockedBy } from '../disruption-view.ts';
-import { desired, type MemberView, nameOf, type Observed } from '../observed.ts';
+import { desired, isInMemory, isLosingMemory, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { lossOf } from '../replacement.ts';
 import { hasEdit, isServing } from './failure.ts';
 import { dueFields } from './state.ts';
@@ -27,16 +27,20 @@ const tried = (o: Observed, m: MemberView): Blocked | undefined => {
     : { reason: 'EditUnproven', message: `${others.map(nameOf).join(', ')} has the edit, and is not ready yet` };
 };
 
+/** Data in memory is lost with the Pod, which would come back empty: another member joins in its place. */
+const kindOf = (m: MemberView): 'remake' | 'rejoin' => (isInMemory(m) ? 'rejoin' : 'remake');
+
 export interface Broken {
   readonly m: MemberView;
   /** Why it is not restarted now. */
   readonly blockedBy: Blocked | undefined;
 }
 
-/** Not one with failure evidence: it is replaced. */
+/** Not one with failure evidence, nor one whose data in memory is being lost with its Pod: those are replaced. */
 export const brokenMembersToUpdate = (o: Observed): readonly Broken[] =>
   desired(o) === 0
     ? []
     : o.members
-        .filter((m) => !isServing(o, m) && !isNodeDown(m) && dueFields(o, m).length > 0 && lossOf(o, m) === undefined)
-        .map((m) => ({ m, blockedBy: blockedBy(o, nameOf(m), 'remake') ?? tried(o, m) ?? versionHeldBy(o, m) }));
+        .filter((m) => !isServing(o, m) && !isNodeDown(m) && !isLosingMemory(m) && lossOf(o, m) === undefined)
+        .filter((m) => dueFields(o, m).length > 0)
+        .map((m) => ({ m, blockedBy: blockedBy(o, nameOf(m), kindOf(m)) ?? tried(o, m) ?? versionHeldBy(o, m) }));

@@ -24,6 +24,8 @@ const withDefaults = (spec: Partial<EtcdClusterSpec>, size: string) => {
   return { defaults: '1', observed: targetOf(stated, { defaults: '1' }) };
 };
 
+const MEMORY = { storage: { size: '1Gi', medium: 'Memory' } } as const;
+
 const CLOSED = { maintenanceWindows: [{ schedule: '0 2 * * *', duration: '1h' }] };
 
 /** Its EtcdMember has the edit. */
@@ -193,6 +195,13 @@ describe('a member that an edit has broken', () => {
   const revert = (members: readonly Is[], more: Parameters<typeof world>[1] = {}): Gathered =>
     stamped(rolling(members, { ...more, spec: { priorityClassName: undefined as never, ...more.spec } }));
 
+  const unready = { is: 'present', ready: false, maxLearners: 8, ip: '10.0.0.9' } as const;
+  const inMemory = (members: readonly Is[], more: Parameters<typeof world>[1] = {}): Gathered =>
+    revert(
+      members.map((is) => ({ ...is, spec: { ...is.spec, ...MEMORY } })),
+      { ...more, spec: { ...MEMORY, ...more.spec } },
+    );
+
   test('gets the next edit at once, although it is not ready', () => {
     expect(decide(revert([up, wrong, up])).rule).toBe('updateBroken');
     expect(kinds(revert([up, wrong, up]))).toEqual([`patch EtcdMember ${name(2)}`, `delete Pod ${name(2)}`]);
@@ -226,9 +235,11 @@ describe('a member that an edit has broken', () => {
       ]),
     ],
     ['its PVC is being deleted', revert([up, { ...wrong, pvc: 'terminating' }, up])],
+    ['its data is in memory, and the others are no quorum', inMemory([{}, wrong, down])],
+    ['its data is in memory, and it responds', inMemory([{}, { ...wrong, down: false, lag: 6_000, pod: unready }, {}])],
     [
-      'its data is in memory',
-      revert([up, { ...wrong, spec: { priorityClassName: 'wrong', storage: { size: '1Gi', medium: 'Memory' } } }, up]),
+      'its data is in memory, and its Pod is being deleted',
+      inMemory([{}, { ...wrong, pod: { ...unready, terminating: true } }, {}]),
     ],
     [
       'its node is down',
@@ -244,7 +255,49 @@ describe('a member that an edit has broken', () => {
     ],
   ])('waits: %s', (_what, o) => {
     expect(decide(o).rule).not.toBe('updateBroken');
-    expect(kinds(o).filter((kind) => kind.startsWith('delete Pod'))).toEqual([]);
+    expect(kinds(o).filter((kind) => /^delete (Pod|EtcdMember)/.test(kind))).toEqual([]);
+  });
+
+  test('is replaced when its data is in memory: its Pod would come back empty', () => {
+    const o = inMemory([{}, wrong, {}]);
+    const [step] = decide(o).steps;
+    expect([decide(o).rule, kinds(o)]).toEqual(['updateBroken', [`delete EtcdMember ${name(2)}`]]);
+    expect(step?.do === 'delete' && step.what.resourceVersion).toBe('200'); // unless it has just recovered
+    expect(decide(o).latch?.progressDeadline).toBeDefined();
+    expect(decide(o).message).toContain(
+      `${name(2)} is not ready, and is replaced by a member with another priorityClassName`,
+    );
+  });
+
+  test('is replaced in memory although a crash loop of it is found, and as a learner', () => {
+    const looping: Is = { ...wrong, evidence: EVIDENCE.crashLooping };
+    expect(kinds(inMemory([{}, looping, {}]))).toEqual([`delete EtcdMember ${name(2)}`]);
+    expect(kinds(inMemory([{}, {}, { ...wrong, as: 'learner' }]))).toEqual([`delete EtcdMember ${name(3)}`]);
+  });
+
+  test('is replaced in memory by the operator when its deadline has passed', () => {
+    const failed = { member: name(2), at: at(0), message: 'it was not ready' };
+    const o = inMemory([{}, { ...edited, ...down }, {}], {
+      spec: { priorityClassName: 'high' },
+      status: { rollout: { ...UNDER_WAY.rollout, failed } },
+    });
+    expect(kinds(o)).toEqual([`delete EtcdMember ${name(2)}`]);
+  });
+
+  test.each<[string, Is]>([
+    ['in memory', { spec: { priorityClassName: 'wrong', ...MEMORY } }],
+    ['on a volume', { spec: { priorityClassName: 'wrong' } }],
+  ])('is recreated although its etcd has started, if it has not joined: %s', (where, is) => {
+    const crashed: Is = {
+      ...is,
+      as: 'learner',
+      fresh: true,
+      started: true,
+      restarted: true,
+      pod: { ...unready, restarted: true },
+    };
+    const o = where === 'in memory' ? inMemory([{}, {}, crashed]) : revert([up, up, crashed]);
+    expect([decide(o).rule, kinds(o)]).toEqual(['rebuildJoining', [`delete EtcdMember ${name(3)}`]]);
   });
 
   test('is not replaced for a crash loop: its volume is intact', () => {

@@ -1,9 +1,9 @@
 /** Rules that restart outdated members, one after the other. */
 import { ROLE_VOTER } from '../../../api/names.ts';
-import type { Step } from '../../../runtime/plan.ts';
+import { refTo, type Step } from '../../../runtime/plan.ts';
 import { ROTATING } from '../credentials/state.ts';
 import { isBeingDefragmented } from '../defragmentation.ts';
-import { type Contributed, type Decided, type MemberView, nameOf, type Observed } from '../observed.ts';
+import { type Contributed, type Decided, isInMemory, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { brokenMembersToUpdate } from '../rollout/broken.ts';
 import { restartCandidate } from '../rollout/candidate.ts';
 import { cutOffMembers } from '../rollout/expired.ts';
@@ -39,20 +39,27 @@ export function restartExpired(o: Observed): Decided {
   return { message, steps, restarts: m, event: { type: 'Normal', reason: ROTATING, note: message } };
 }
 
+/** The resourceVersion makes the deletion fail if the EtcdMember has changed: a member that has just recovered stays. */
+const rejoinSteps = (m: MemberView): readonly Step[] => [
+  { do: 'delete', what: refTo('EtcdMember', m.object, { resourceVersion: true }) },
+];
+
+const remakeSteps = (o: Observed, m: MemberView): readonly Step[] => {
+  const isDeleted = m.pod.is === 'present' && m.pod.terminating !== true;
+  return [...updateSteps(o, m), ...(isDeleted ? [{ do: 'delete', what: podOf(m) } as const] : [])];
+};
+
 /**
  * The Pod of a member that takes no part is replaced by one with the present template, without waiting for other members. This is
- * how a wrong edit is taken back.
+ * how a wrong edit is taken back. A member in memory is replaced as a whole, by one that joins as a learner.
  */
 export function updateBroken(o: Observed): Decided {
   const m = brokenMembersToUpdate(o).find((each) => each.blockedBy === undefined)?.m;
   if (!m) return undefined;
-  const isDeleted = m.pod.is === 'present' && m.pod.terminating !== true;
-  const steps: readonly Step[] = [
-    ...updateSteps(o, m),
-    ...(isDeleted ? [{ do: 'delete', what: podOf(m) } as const] : []),
-  ];
+  const steps = isInMemory(m) ? rejoinSteps(m) : remakeSteps(o, m);
   const fields = describedFields(dueFields(o, m), templateOf(o, m));
-  const message = `${nameOf(m)} is not ready, and is restarted with another ${fields}`;
+  const how = isInMemory(m) ? 'replaced by a member' : 'restarted';
+  const message = `${nameOf(m)} is not ready, and is ${how} with another ${fields}`;
   const event = { type: 'Normal', reason: ROLLING_OUT, note: message } as const;
   return { message, ...deadlineOf(o, m), steps, restarts: m, event };
 }
