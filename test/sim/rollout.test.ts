@@ -1,7 +1,7 @@
 /** Edits of running clusters in worlds without other faults: they reach every member, or are taken back. */
 import { describe, expect, test } from 'vitest';
 import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
-import { etcdClusters, RESTARTED_AT_ANNOTATION } from '../../src/api/names.ts';
+import { etcdClusters, RESTARTED_AT_ANNOTATION, TEMPLATE_ANNOTATION } from '../../src/api/names.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
 import { pods } from '../../src/kube/resources.ts';
 import { outdatedPods } from './rollout-facts.ts';
@@ -218,6 +218,22 @@ describe('a change of the minor', () => {
     );
   });
 
+  test('down that is taken back before a member was changed restarts none', async () => {
+    await life(
+      spec({ version: '3.7.3' }),
+      async (world, judge) => {
+        const enabled = (): boolean => groupOf(world)?.state.downgradeTo !== undefined;
+        edit(world, { version: '3.6.16' });
+        await until(world, judge, enabled, 60_000);
+        edit(world, { version: '3.7.3' });
+        await peace(world, judge);
+        expect(deletedPods(judge)).toEqual([]);
+        expect(world.cluster?.status?.clusterVersion).toBe('3.7.0');
+      },
+      2,
+    );
+  });
+
   test('that is not possible keeps members in memory that are replaced at their version', async () => {
     await life(
       spec({ storage: MEMORY }),
@@ -366,21 +382,103 @@ test('every member restarts once for another value of the annotation', async () 
   });
 });
 
-test('with OnDelete no member restarts before its Pod is deleted', async () => {
-  await life(
-    spec({ updateStrategy: { type: 'OnDelete' } }),
-    async (world, judge) => {
-      edit(world, { options: { snapshotCount: 5_000 } });
+describe('with OnDelete', () => {
+  const onDelete: Partial<EtcdClusterSpec> = { updateStrategy: { type: 'OnDelete' } };
+  const changed: Patch = { options: { snapshotCount: 5_000 } };
+
+  test('no member restarts, until the strategy is changed', async () => {
+    await life(
+      spec(onDelete),
+      async (world, judge) => {
+        edit(world, changed);
+        await until(world, judge, () => progress(world)?.reason === 'UpdatePending', 60_000);
+        await passes(world, judge, 60_000);
+        expect(deletedPods(judge)).toEqual([]);
+        expect(outdatedPods(world)).toHaveLength(3);
+        edit(world, { updateStrategy: { type: 'RollingUpdate' } });
+        await peace(world, judge);
+        expect(outdatedPods(world)).toEqual([]);
+        expect(deletedPods(judge)).toHaveLength(3);
+      },
+      1,
+    );
+  });
+
+  test.each([
+    ['on volumes', spec(onDelete)],
+    ['in memory', spec({ ...onDelete, storage: MEMORY })],
+  ])('a Pod that a user deletes comes back with the edit: %s', async (_, start) => {
+    await life(start, async (world, judge) => {
+      edit(world, changed);
       await until(world, judge, () => progress(world)?.reason === 'UpdatePending', 60_000);
-      await passes(world, judge, 60_000);
-      expect(deletedPods(judge)).toEqual([]);
-      expect(outdatedPods(world)).toHaveLength(3);
-      edit(world, { updateStrategy: { type: 'RollingUpdate' } });
+      for (const left of [2, 1, 0]) {
+        const [next = ''] = outdatedPods(world);
+        deletePod(world, next.split(' ')[0] ?? '');
+        await passes(world, judge, 60_000);
+        expect(outdatedPods(world)).toHaveLength(left);
+        expect(world.cluster?.status?.readyMembers).toBe(3);
+      }
+      expect(deletedPods(judge)).toEqual([]); // by the operator
       await peace(world, judge);
-      expect(outdatedPods(world)).toEqual([]);
+    });
+  });
+
+  test('an edit that is taken back leaves nothing that a Pod would get', async () => {
+    await life(spec(onDelete), async (world, judge) => {
+      edit(world, changed);
+      await until(world, judge, () => progress(world)?.reason === 'UpdatePending', 60_000);
+      await passes(world, judge, 10_000);
+      edit(world, { options: null });
+      await peace(world, judge);
+      expect(deletedPods(judge)).toEqual([]);
+      expect(membersOf(world).map((m) => m.spec.options?.snapshotCount)).toEqual([undefined, undefined, undefined]);
+    });
+  });
+});
+
+test('the only member restarts after the status has said what it costs', async () => {
+  await life(spec({ replicas: 1 }), async (world, judge) => {
+    const warnings: (string | undefined)[] = [];
+    const before = judge.before.bind(judge);
+    judge.before = (write) => {
+      if (write.verb === 'delete' && write.resource.kind === 'Pod') warnings.push(progress(world)?.message);
+      before(write);
+    };
+    edit(world, { version: '3.7.3' });
+    await peace(world, judge);
+    expect(outdatedPods(world)).toEqual([]);
+    expect(warnings).toEqual([expect.stringContaining('clients are interrupted while the only member restarts')]);
+  });
+});
+
+/** As an earlier operator made them, which gave Pods no stamp. */
+function stripStamps(world: World): void {
+  for (const { metadata } of world.ground.api.peek(pods)) {
+    const ref = { namespace: NAMESPACE, name: metadata.name ?? '' };
+    world.ground.patch(pods, ref, { metadata: { annotations: { [TEMPLATE_ANNOTATION]: null } } });
+  }
+}
+
+test.each([
+  ['that has recorded no rollout', null],
+  ['after a rollout', {}],
+])('an upgrade of the operator restarts no member %s, and the next edit each of them once', async (_, rollout) => {
+  await life(
+    spec(),
+    async (world, judge) => {
+      for (const operator of world.operators) operator.kill();
+      stripStamps(world);
+      world.ground.patchStatus(etcdClusters, { namespace: NAMESPACE, name: CLUSTER }, { rollout });
+      world.startOperator();
+      await passes(world, judge, 120_000);
+      expect(deletedPods(judge)).toEqual([]);
+      expect(progress(world)?.reason).toBe('Reconciled');
+      edit(world, { options: { snapshotCount: 5_000 } });
+      await peace(world, judge);
+      expect(new Set(deletedPods(judge)).size).toBe(3);
       expect(deletedPods(judge)).toHaveLength(3);
     },
-    1,
+    2,
   );
 });
 
