@@ -19,6 +19,7 @@ import {
   type Observed,
   wanted,
 } from '../observed.ts';
+import { leaderOf } from '../quorum.ts';
 import { preflight } from './preflight.ts';
 import { changesVersion, failedRollout, templateOfNew } from './state.ts';
 import {
@@ -101,9 +102,11 @@ export function versionHeldBy(o: ClusterFacts, m: MemberView): Blocked | undefin
   if (!changesVersion(o, m) || failedRollout(o)) return undefined;
   const blocked = versionChangeBlockedBy(o);
   if (blocked) return blocked;
+  // Without a leader etcd cancels no downgrade, and the member may be what the quorum lacks: etcd reads the data of an earlier minor.
+  const before = leaderOf(o) === undefined && cancelDowngrade(o) ? undefined : beforeVersionChange(o);
   const message = mayBeUnreadable(o, m)
     ? `${nameOf(m)} must respond first: its data may be unreadable for etcd ${minorName(targetMinor(o))}`
-    : beforeVersionChange(o)?.message;
+    : before?.message;
   return message === undefined ? undefined : { reason: 'VersionNotReady', message };
 }
 

@@ -1,6 +1,6 @@
 /** A member that restarts for another reason than an edit: its version waits for the checks before a change of the version. */
 import { describe, expect, test } from 'vitest';
-import { at, type Is, name, world } from '../../../../test/support/builders/members.ts';
+import { at, type Is, name, unreachable, world } from '../../../../test/support/builders/members.ts';
 import { remembering } from '../../../../test/support/builders/plan.ts';
 import {
   BOTH,
@@ -11,6 +11,7 @@ import {
   started,
   widening,
 } from '../../../../test/support/builders/rotating.ts';
+import { targetOf } from '../../../api/defaults.ts';
 import type { EtcdClusterSpec } from '../../../api/etcd-cluster.ts';
 import type { EtcdMemberSpec } from '../../../api/etcd-member.ts';
 import { decide, restartedBy } from '../decide.ts';
@@ -155,6 +156,20 @@ describe('a member in memory that is replaced', () => {
     const recorded = { ...o, cluster: { ...o.cluster, status: { ...o.cluster.status, rollout } } };
     expect(decide(recorded).status.rollout).toEqual(ROLLOUT);
   });
+});
+
+test('a broken member goes forward again without a leader, which would have to cancel the downgrade first', () => {
+  const broken: Is = { down: true, spec: { version: '3.6.16' } };
+  const left: Is = { ...runs('3.7.3'), storageVersion: '3.6.0', downgradeTo: '3.6.0' };
+  const pod = { is: 'present', ready: false, maxLearners: 8, runningSince: 0 } as const;
+  const given = (members: readonly Is[], etcd?: Gathered['etcd']) => {
+    const o = world(members, { spec: { version: '3.7.3' }, ...(etcd && { etcd }) });
+    const { replicas: _, ...previous } = targetOf(o.cluster.spec, o.cluster.status);
+    const cluster = { ...o.cluster, status: { ...o.cluster.status, rollout: { ...ROLLOUT, previous } } };
+    return decide({ ...o, cluster, members: o.members.map((m) => (m.self?.leader ? m : { ...m, pod })) }).rule;
+  };
+  expect(given([left, broken, left])).toBe('cancelDowngrade');
+  expect(given([{ ...left, leaderless: true }, broken, { ...left, down: true }], unreachable)).toBe('updateBroken');
 });
 
 test('a broken member is not downgraded before it has rewritten its data', () => {
