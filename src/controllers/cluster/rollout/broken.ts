@@ -6,13 +6,9 @@ import type { Blocked } from '../../../domain/disruption.ts';
 import { blockedBy } from '../disruption-view.ts';
 import { desired, isInMemory, isLosingMemory, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { lossOf } from '../replacement.ts';
-import { hasEdit, isServing } from './failure.ts';
+import { hasEdit, isNodeDown, isServing } from './failure.ts';
 import { dueFields } from './state.ts';
 import { versionHeldBy } from './version-change.ts';
-
-/** The node of its Pod is down: the member comes back with it, and its Pod cannot be replaced before. */
-const isNodeDown = ({ nodeGone, nodeReady }: MemberView): boolean =>
-  nodeGone === true || (nodeReady !== undefined && !nodeReady.startsWith('True'));
 
 /** Members that have an edit that no member is known to work with: one at a time tries it. */
 function tryingIt(o: Observed): readonly MemberView[] {

@@ -33,6 +33,10 @@ export const isEvidenceSuspended = (o: Observed, m: MemberView): boolean =>
 
 export const isServing = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && isHealthy(o, m);
 
+/** The node of its Pod is down: the member comes back with it, whatever it has, and its Pod cannot be replaced before. */
+export const isNodeDown = ({ nodeGone, nodeReady }: MemberView): boolean =>
+  nodeGone === true || (nodeReady !== undefined && !nodeReady.startsWith('True'));
+
 /** Its running Pod has the edit that is being rolled out. */
 export const hasEdit = (o: Observed, m: MemberView): boolean =>
   isChanged(o, m) && lackedFields(m, wanted(o)).length === 0;
@@ -45,6 +49,7 @@ function triedMembers(o: Observed): readonly MemberView[] {
       isNotBeingDeleted(m) &&
       hasEdit(o, m) &&
       !isServing(o, m) &&
+      !isNodeDown(m) &&
       (evidence(m) === undefined || isEvidenceSuspended(o, m)),
   );
 }

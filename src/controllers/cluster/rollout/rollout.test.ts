@@ -407,6 +407,11 @@ describe('a member that an edit has broken', () => {
       expect([rule === 'stopRollout', latch?.rollout?.failed !== undefined]).toEqual([fails, fails]);
     });
 
+    test('the rollout has not failed while its node is down', () => {
+      const members = failed.members.map((m) => ({ ...m, nodeReady: 'Unknown since now' }));
+      expect(decide({ ...failed, members }).rule).not.toBe('stopRollout');
+    });
+
     test('the rollout goes on while the member is replaced for another reason', () => {
       const o = stamped(rolling([up, { ...edited, ...down, evidence: EVIDENCE.nodeLost }, up], { status: late }));
       expect(decide(o).rule).not.toBe('stopRollout');
