@@ -14,8 +14,8 @@ import { certificates } from '../controllers/cluster/credentials/observe-cert-ma
 import { decide } from '../controllers/cluster/decide.ts';
 import { explain } from '../controllers/cluster/explain.ts';
 import { type ClusterPorts, observe } from '../controllers/cluster/observe.ts';
-import { HashLedger } from '../controllers/cluster/observe-hashes.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
+import { HashLedger } from '../controllers/cluster/observe-version-change.ts';
 import type { Gathered, MemberView } from '../controllers/cluster/observed.ts';
 import { defragResource } from '../controllers/defrag/controller.ts';
 import { memberResource } from '../controllers/member/controller.ts';

@@ -1,18 +1,47 @@
 /** What only a change of the minor needs to know: hashes of the members' data, and the snapshot that was taken before it. */
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { identity } from '../../domain/ownership.ts';
-import { HASH_TIMEOUT_MS } from '../../domain/timing.ts';
+import { HASH_INTERVAL_MS, HASH_TIMEOUT_MS } from '../../domain/timing.ts';
 import type { Ask } from '../../etcd/call.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import { keyOf, refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
 import { endpointsOf } from './etcd-calls.ts';
-import type { HashLedger } from './observe-hashes.ts';
 import { type ClusterFacts, type Gathered, type MemberHash, type MemberView, nameOf } from './observed.ts';
 import { wantsHashes } from './rollout/preflight.ts';
 import { isMinorChangeAhead, targetMinor } from './rollout/version-facts.ts';
 import { chosenSnapshot, snapshotNames } from './rollout/version-snapshot.ts';
 import { withApplicableSpec } from './spec-drift.ts';
+
+interface Asked {
+  readonly at: number;
+  readonly about: string;
+  readonly hashes: readonly MemberHash[];
+}
+
+/** The hashes of members' data, and when they were asked for: every event causes a reconcile, and etcd applies no write while it hashes. */
+export class HashLedger {
+  readonly #asked = new Map<string, Asked>();
+
+  /** The last hashes, or new ones if those are of other members or old. `about`: whose data is compared, and for what. */
+  async hashes(
+    key: string,
+    about: string,
+    now: number,
+    ask: () => Promise<readonly MemberHash[]>,
+  ): Promise<readonly MemberHash[]> {
+    const last = this.#asked.get(key);
+    if (last?.about === about && Math.abs(now - last.at) < HASH_INTERVAL_MS) return last.hashes;
+    this.#asked.set(key, { at: now, about, hashes: [] }); // members that were asked in vain have hashed all the same
+    const hashes = await ask();
+    this.#asked.set(key, { at: now, about, hashes });
+    return hashes;
+  }
+
+  forget(key: string): void {
+    this.#asked.delete(key);
+  }
+}
 
 export interface VersionPorts {
   readonly etcd: { readonly maintenance: Pick<MaintenancePort, 'hashKV'> };

@@ -44,8 +44,8 @@ import { quarantinedVolumes } from './quarantine.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted, isRateLimited } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
-import { keptDeadline, resumedDeadline } from './rollout/deadline.ts';
-import { recordedRollout } from './rollout/edit.ts';
+import { foundAtTakeOver, keptRollout } from './rollout/edit.ts';
+import { keptDeadline, resumedDeadline } from './rollout/failure.ts';
 import { rolloutProgress, rolloutRequeueMs } from './rollout/progress.ts';
 import { versionRequeueMs } from './rollout/version-conditions.ts';
 import { versionUnsettled } from './rollout/version-facts.ts';
@@ -124,6 +124,11 @@ export function statusOf(
     ],
   };
 }
+
+const recordedRollout = (o: Observed, rollout: EtcdClusterStatus['rollout']): EtcdClusterStatus['rollout'] => {
+  if (rollout) return keptRollout(o, rollout);
+  return isSuspended(o.cluster) || o.specBlockedBy ? foundAtTakeOver(o) : undefined;
+};
 
 /** With the rollout that this plan records: an edit that it adopts must not be reported as one that waits, or has reached all members. */
 const withRollout = (o: Observed, rollout: EtcdClusterStatus['rollout']): Observed => {

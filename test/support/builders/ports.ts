@@ -21,8 +21,8 @@ import {
   SCHEDULE_LABEL,
 } from '../../../src/api/names.ts';
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
-import { HashLedger } from '../../../src/controllers/cluster/observe-hashes.ts';
 import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
+import { HashLedger } from '../../../src/controllers/cluster/observe-version-change.ts';
 import { DeletedPolicies } from '../../../src/controllers/member/observe-deleted-clusters.ts';
 import { wantedPod } from '../../../src/controllers/member/wanted-pod.ts';
 import { hexId } from '../../../src/etcd/ids.ts';

@@ -33,7 +33,7 @@ export function editedRollout(o: Observed): Rollout | undefined {
  * The operator takes the cluster over, and cannot adopt its spec yet. Without this record, what differs from the spec would count
  * as an edit as soon as the spec is adopted, and restart members.
  */
-function foundAtTakeOver(o: Observed): Rollout | undefined {
+export function foundAtTakeOver(o: Observed): Rollout | undefined {
   const { members, observed } = o.cluster.status ?? {};
   if (!isFormed(o) || canAdopt(o) || observed === undefined || members !== undefined) return undefined;
   const target = targetOf(o.blockedSpec ?? o.cluster.spec, o.cluster.status);
@@ -47,9 +47,8 @@ const isComplete = (o: Observed): boolean => o.members.length === desired(o) && 
  * What stays recorded after this plan. Once the spec is adopted, every difference to it is an edit; and checks that have passed
  * before a member was to be replaced count for that member only.
  */
-export function recordedRollout(o: Observed, latched: Rollout | undefined): Rollout | undefined {
-  if (latched === undefined) return foundAtTakeOver(o);
-  if (latched.found !== undefined && canAdopt(o)) return undefined;
-  const { checked, ...rest } = latched;
-  return checked === undefined || isComplete(o) ? rest : latched;
+export function keptRollout(o: Observed, rollout: Rollout): Rollout | undefined {
+  if (rollout.found !== undefined && canAdopt(o)) return undefined;
+  const { checked, ...rest } = rollout;
+  return checked === undefined || isComplete(o) ? rest : rollout;
 }

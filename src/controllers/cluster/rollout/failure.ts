@@ -3,7 +3,7 @@ import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../../api/etcd-cluster.ts'
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../../api/etcd-member.ts';
 import { findCondition } from '../../../domain/conditions.ts';
-import { SUSPENDED } from '../../../domain/suspend.ts';
+import { isSuspended, SUSPENDED } from '../../../domain/suspend.ts';
 import { iso } from '../../../lib/time.ts';
 import {
   desired,
@@ -17,6 +17,7 @@ import {
   wanted,
 } from '../observed.ts';
 import { isHealthy } from '../quorum.ts';
+import { progressDeadline } from '../spec-drift.ts';
 import { editedRollout } from './edit.ts';
 import { failedRollout, isChanged, isOnDelete, previousTemplate, restartRequest } from './state.ts';
 import { describedFields, differingFields, lackedFields } from './template.ts';
@@ -60,12 +61,27 @@ function triedMembers(o: Observed): readonly MemberView[] {
  */
 export const membersOnTrial = (o: Observed): readonly MemberView[] => (isOnDelete(o) ? [] : triedMembers(o));
 
+/** The time that a change spent suspended does not count: a resumed one has the whole progressDeadlineSeconds again. */
+export const resumedDeadline = (o: Observed, before: EtcdClusterStatus): Partial<EtcdClusterStatus> =>
+  before.progressDeadline !== undefined && !isSuspended(o.cluster) && findCondition(before.conditions, SUSPENDED)
+    ? { progressDeadline: progressDeadline(o) }
+    : {};
+
+/**
+ * What waits for a user, or for a time, has no deadline; a member that has the edit and does not serve always has one. `waits`:
+ * all other members wait.
+ */
+export function keptDeadline(o: Observed, deadline: string | undefined, waits: boolean): Partial<EtcdClusterStatus> {
+  const kept = membersOnTrial(o).length > 0 ? (deadline ?? progressDeadline(o)) : waits ? undefined : deadline;
+  return kept === undefined ? {} : { progressDeadline: kept };
+}
+
 /** The member that has the edit and is not ready when the deadline of its restart has passed. */
 function failedMember(o: Observed): MemberView | undefined {
-  const { progressDeadline, observed } = o.cluster.status ?? {};
+  const { progressDeadline: deadline, observed } = o.cluster.status ?? {};
   // The time that a change spent suspended does not count: no Pod was created meanwhile.
   if (findCondition(o.cluster.status?.conditions, SUSPENDED)) return undefined;
-  if (progressDeadline === undefined || o.now < Date.parse(progressDeadline)) return undefined;
+  if (deadline === undefined || o.now < Date.parse(deadline)) return undefined;
   if (editedRollout(o)) return undefined; // the member gets another edit at once
   return triedMembers(o).find((m) => observed !== undefined && differingFields(m, observed).length === 0);
 }

@@ -1,7 +1,7 @@
 /** How often members are asked to hash their data. */
 import { expect, test } from 'vitest';
 import { HASH_INTERVAL_MS } from '../../domain/timing.ts';
-import { HashLedger } from './observe-hashes.ts';
+import { HashLedger } from './observe-version-change.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 
