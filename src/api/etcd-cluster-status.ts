@@ -176,6 +176,12 @@ export const EtcdClusterStatusSchema = Type.Object({
     {
       since: optionalTime('When the rollout in progress started. Absent: every member has the last edit.'),
       previous: Type.Optional(TemplateSchema),
+      found: optionalText(
+        'Digest of the spec at the time when the operator took the cluster over and could not adopt the spec, because the cluster is suspended or the spec is blocked: what it changes to later is an edit, what it was then is not. Absent once it is adopted.',
+      ),
+      checked: optionalText(
+        'The minor, such as 3.7, for which the checks before a change have passed. Recorded before the first member in memory is replaced for it: its replacement joins with that minor.',
+      ),
       failed: optionalObject(
         'The member that did not become ready with the edit. The rollout stops until the next edit.',
         {

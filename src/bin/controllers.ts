@@ -7,6 +7,7 @@ import { CLUSTER_LABEL } from '../api/names.ts';
 import { clusterReconciler, countReplacements, isComplete, wireCluster } from '../controllers/cluster/controller.ts';
 import { DefragmentRequests } from '../controllers/cluster/execute-defragment.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
+import { HashLedger } from '../controllers/cluster/observe-version-change.ts';
 import { defragReconciler, wireDefrag } from '../controllers/defrag/controller.ts';
 import { defragPolicyReconciler, wireDefragPolicy } from '../controllers/defrag-policy/controller.ts';
 import { isMemberReady, memberReconciler, wireMember } from '../controllers/member/controller.ts';
@@ -125,6 +126,7 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
     credentials: credentialsFor(client, stores, process, clockAheadMs),
     entropy: keys,
     defragmentRequests: new DefragmentRequests(),
+    hashes: new HashLedger(),
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour, clockAheadMs),
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
     observedMs: (key: string, state: string | undefined) => states.forMs(key, state),

@@ -16,6 +16,7 @@ import { DefragmentRequests } from '../controllers/cluster/execute-defragment.ts
 import { explain } from '../controllers/cluster/explain.ts';
 import { type ClusterPorts, observe } from '../controllers/cluster/observe.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
+import { HashLedger } from '../controllers/cluster/observe-version-change.ts';
 import type { Gathered, MemberView } from '../controllers/cluster/observed.ts';
 import { defragResource } from '../controllers/defrag/controller.ts';
 import { memberResource } from '../controllers/member/controller.ts';
@@ -186,6 +187,7 @@ export async function explainCluster(context: Context, name: string): Promise<Ex
     }),
     entropy: systemKeySource,
     defragmentRequests: new DefragmentRequests(),
+    hashes: new HashLedger(),
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour),
     observedMs: () => 0,
     clockAheadMs: () => 0,

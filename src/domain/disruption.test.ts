@@ -39,11 +39,76 @@ const ALL: readonly Disruption[] = [
   'defragment',
   'discardJoiner',
 ];
-const BY_NAME: readonly Disruption[] = ['restartExpired', 'remake'];
+const BY_NAME: readonly Disruption[] = ['restartExpired', 'remake', 'rejoin'];
 const DELETES: readonly Disruption[] = ['scaleDown', 'replace', 'discardJoiner'];
 
+type Row = [sentence: string, quorum: QuorumView, kinds: readonly Disruption[], reason: string | undefined];
+
+/** A member that an edit has broken, and that another one is to replace: `b`. */
+function rejoinRows(): readonly Row[] {
+  const memory: Partial<VoterView> = { data: 'memory' };
+  const rows: readonly [string, QuorumView, string | undefined][] = [
+    ['when two others have it', cluster([voter('a', memory), down('b', memory), voter('c', memory)]), undefined],
+    [
+      'also while another of five is down, too',
+      cluster([voter('a', memory), down('b', memory), down('c', memory), voter('d', memory), voter('e', memory)]),
+      undefined,
+    ],
+    ['not of the only voter', leaderless(cluster([down('b', memory)])), 'NoLeader'],
+    ['not of the last voter that is healthy', cluster([voter('b', memory)]), 'StillServing'],
+    [
+      'not of one of two: there is no quorum without it',
+      cluster([voter('a', memory), down('b', memory)]),
+      'QuorumAtRisk',
+    ],
+    [
+      'not while another of three is down, too',
+      cluster([voter('a', memory), down('b', memory), down('c', memory)]),
+      'QuorumAtRisk',
+    ],
+    [
+      'not while another of three is being deleted',
+      cluster([voter('a', memory), down('b', memory), voter('c', { ...memory, object: 'terminating' })]),
+      'QuorumAtRisk',
+    ],
+    [
+      'not while the Pod of another of three is being deleted',
+      cluster([voter('a', memory), down('b', memory), voter('c', { ...memory, podReady: false })]),
+      'QuorumAtRisk',
+    ],
+    [
+      'not while it responds: it may be needed',
+      cluster([voter('a', memory), down('b', { ...memory, responds: true }), voter('c', memory)]),
+      'StillServing',
+    ],
+    [
+      'not just after it has started',
+      cluster([voter('a', memory), down('b', { ...memory, runningForMs: 1_000 }), voter('c', memory)]),
+      'ReadinessUnknown',
+    ],
+    [
+      'not when the next Pod would be refused',
+      cluster([voter('a', memory), down('b', { ...memory, podBlockedBy: 'a webhook' }), voter('c', memory)]),
+      'PodNotAllowed',
+    ],
+    ['not of a voter on a volume', cluster([voter('a'), down('b'), voter('c')]), 'DataOnVolume'],
+    ['but of a learner on a volume', cluster([voter('a'), voter('c')], [joiner('b')]), undefined],
+    [
+      'not of a learner while the voters are no quorum',
+      cluster([voter('a'), down('c')], [joiner('b')]),
+      'QuorumAtRisk',
+    ],
+  ];
+  return rows.map(([when, quorum, reason]) => [
+    `data in memory may be lost with a broken member: ${when}`,
+    quorum,
+    ['rejoin'],
+    reason,
+  ]);
+}
+
 /** `b` is the member. */
-describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[], reason: string | undefined]>([
+describe.each<Row>([
   ['a healthy voter may be removed or restarted', three, ['remove', 'scaleDown', 'restart', 'reconnect'], undefined],
   ['a healthy voter may be defragmented', three, ['defragment'], undefined],
   ['the only voter may be defragmented', cluster([voter('b')]), ['defragment'], undefined],
@@ -301,6 +366,7 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
     ['restart', 'reconnect'],
     'PodNotAllowed',
   ],
+  ...rejoinRows(),
   [
     'a learner has no vote: it is removed while a voter is down',
     cluster([voter('a'), down('c')], [joiner('b', { neverStartedForMs: 0 })]),
@@ -428,6 +494,16 @@ describe('in every cluster', () => {
       }
     },
   );
+
+  always('a member rejoins only while a quorum of all voters does without it', (quorum) => {
+    for (const member of [...quorum.voters, ...quorum.joiners]) {
+      if (blockedBy(quorum, member.name, 'rejoin')) continue;
+      const others = quorum.voters.filter((each) => each !== member);
+      expect(healthyOf(others)).toBeGreaterThanOrEqual(quorumOf(quorum.voters.length));
+      expect(member.policyRecorded).toBe(true);
+      expect(member.healthy || member.podReady).toBe(false);
+    }
+  });
 
   always('while one voter restarts, no other is disrupted', (quorum) => {
     for (const { member } of allowed(quorum, ['restart', 'reconnect'])) {

@@ -20,6 +20,11 @@ export type Disruption =
   | 'restartExpired'
   /** The Pod of a member that takes no part is replaced by one with another template. */
   | 'remake'
+  /**
+   * The EtcdMember of a member that takes no part is deleted, and another one with another template joins: a member whose data in
+   * memory would be lost with its Pod, or a learner, which has no data that the voters lack.
+   */
+  | 'rejoin'
   /** etcd rewrites the database of a member, which serves nothing meanwhile. */
   | 'defragment'
   /** The EtcdMember of a learner that never started is deleted. */
@@ -246,6 +251,33 @@ const takesNoPart: Requirement = (quorum, member) => {
   return fresh && { reason: 'ReadinessUnknown', message: `${fresh.name} has just started, and may become ready` };
 };
 
+/** A member that responds may become part of the quorum again, and its data is kept as long as its Pod. */
+const doesNotRespond: Requirement = (_, { name, responds, healthy, podReady }) =>
+  responds || healthy || podReady
+    ? { reason: 'StillServing', message: `${name} responds, and may become ready` }
+    : undefined;
+
+/** A volume outlives the Pod: only the Pod of such a voter is replaced. */
+const hasNoVolume: Requirement = (_, { name, data }) =>
+  data === 'memory'
+    ? undefined
+    : { reason: 'DataOnVolume', message: `${name} has its data on a volume, and gets another Pod instead` };
+
+/**
+ * Everything that was acknowledged is on a quorum of the voters. Those must stay: a member that is being deleted, or whose Pod is,
+ * is not there any more when the next one joins.
+ */
+const othersStayQuorum: Requirement = (quorum, member) => {
+  const { voters } = quorum;
+  const staying = othersThan(quorum, member).filter(
+    ({ healthy, podReady, object, data }) => healthy && podReady && object === 'present' && data !== 'terminating',
+  );
+  const needed = quorumOf(voters.length);
+  if (staying.length >= needed) return undefined;
+  const message = `${staying.length} of the other voters are healthy and stay, and ${needed} are needed: the last copy of the data may be in the memory of ${member.name}`;
+  return { reason: 'QuorumAtRisk', message };
+};
+
 const dataStays: Requirement = (_, { name, data }) => (data === 'terminating' ? terminatingPvc(name) : undefined);
 
 /** etcd would wait for the end of the stream, which may take an hour, and accept no writes meanwhile. */
@@ -291,13 +323,27 @@ const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
   reconnect: [notBusy, dataOnVolume, secretsMountable, leaderAgreed, podsReady, podAllowed],
   restartExpired: [notBusy, dataOnVolume, secretsMountable, noLongerServes, podAllowed],
   remake: [notBusy, dataOnVolume, secretsMountable, takesNoPart, podAllowed],
+  rejoin: [
+    notBusy,
+    leaderAgreed,
+    ofVoter(hasNoVolume),
+    doesNotRespond,
+    takesNoPart,
+    othersStayQuorum,
+    secretsMountable,
+    policyRecorded,
+    podAllowed,
+  ],
   defragment: [notBusy, membersReady, membersComplete, leaderAgreed, dataStays, notStreaming],
   discardJoiner: [notBusy, leaderAgreed, neverStarted, policyRecorded],
 };
 
+/** Of members that may not respond. */
+const BY_NAME: readonly Disruption[] = ['restartExpired', 'remake', 'rejoin'];
+
 /** The first reason why the member with this id may not be disrupted now; `undefined` when it may. By name where etcd may not respond. */
 export function blockedBy(quorum: QuorumView, id: string, kind: Disruption): Blocked | undefined {
-  const byName = kind === 'restartExpired' || kind === 'remake';
+  const byName = BY_NAME.includes(kind);
   const member = [...quorum.voters, ...quorum.joiners].find((each) => (byName ? each.name : each.id) === id);
   if (!member)
     return { reason: 'NotListed', message: `etcd does not ${quorum.voters.length === 0 ? 'respond' : 'list it'}` };

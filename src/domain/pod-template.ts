@@ -46,6 +46,10 @@ export const stampOf = (member: EtcdMember, repository?: string): Stamp =>
     ...entry(RESTARTED_AT, requestOf(member)),
   ]);
 
+/** Of all fields that reach a running member only with another Pod. */
+export const digestOfTemplate = (template: Template): string =>
+  digestOf(Object.fromEntries(RESTART_FIELDS.map((field) => [field, template[field]])));
+
 type Annotations = Readonly<Record<string, string>>;
 
 export const stampAnnotation = (stamp: Stamp): Annotations => ({ [TEMPLATE_ANNOTATION]: JSON.stringify(stamp) });

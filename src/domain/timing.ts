@@ -106,10 +106,12 @@ export const REPLACEMENT_RATE_MS = 60 * 60_000;
 export const VERSION_PROBE_MS = 1_000;
 /** While a check before a change of the minor fails: etcd sends no event when a member has recovered. */
 export const PREFLIGHT_RECHECK_MS = 5_000;
+/** etcd applies no write while it hashes its data, a tenth of a second for the largest that is hashed: members are asked at most this often. */
+export const HASH_INTERVAL_MS = 60_000;
 /** A backup of a schedule that is younger is enough before a change of the minor. */
 export const RECENT_BACKUP_MS = 60 * 60_000;
-/** The snapshot that was taken for a change of the minor is used for this long, if something else keeps the change waiting. */
-export const VERSION_SNAPSHOT_MS = 24 * 60 * 60_000;
+/** The snapshot that was taken for a change of the minor is used for this long, then another one is taken. Longer than a day: it may outlast a daily maintenance window, and is used in the next one. */
+export const VERSION_SNAPSHOT_MS = 36 * 60 * 60_000;
 
 // Cluster: at rest
 

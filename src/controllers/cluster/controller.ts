@@ -42,6 +42,7 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
     ports.etcd.forget(key);
     ports.defragmentRequests.forget(key);
     ports.credentials.drop(key);
+    ports.hashes.forget(key);
     ports.observedMs(seedKey(key), undefined);
   },
 });

@@ -2,7 +2,7 @@
 
 import type { Mount } from '../../access/evaluate/view.ts';
 import { targetOf } from '../../api/defaults.ts';
-import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdCluster, EtcdClusterSpec } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from '../../api/etcd-cluster-status.ts';
 import type { EtcdDefrag } from '../../api/etcd-defrag.ts';
 import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../../api/etcd-member.ts';
@@ -215,6 +215,8 @@ export interface Observed extends ClusterFacts {
   readonly whenResumed?: Plan<EtcdClusterStatus, ClusterCall>;
   /** Why the spec of the user is not applied: `cluster.spec` is the recorded target instead. */
   readonly specBlockedBy?: Blocked;
+  /** The spec of the user then. */
+  readonly blockedSpec?: EtcdClusterSpec;
 }
 
 /**

@@ -44,7 +44,7 @@ export function specBlockedBy(o: ClusterFacts): Blocked | undefined {
  * While the spec of a formed cluster is blocked, its replicas and its template are not applied: the rules get the recorded target in their place. Applied
  * in part, the replicas of an edit would be met, and a lost member replaced by one whose image is never started.
  */
-export function withApplicableSpec(gathered: Gathered): Gathered & Pick<Observed, 'specBlockedBy'> {
+export function withApplicableSpec(gathered: Gathered): Gathered & Pick<Observed, 'specBlockedBy' | 'blockedSpec'> {
   const { cluster } = gathered;
   const { observed } = cluster.status ?? {};
   const blocked = isFormed(gathered) && observed && specBlockedBy(gathered);
@@ -55,6 +55,7 @@ export function withApplicableSpec(gathered: Gathered): Gathered & Pick<Observed
     ...gathered,
     cluster: { ...cluster, spec: specOf(observed, cluster.spec) },
     specBlockedBy: { ...blocked, message },
+    blockedSpec: cluster.spec,
   };
 }
 

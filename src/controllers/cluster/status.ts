@@ -44,10 +44,12 @@ import { quarantinedVolumes } from './quarantine.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted, isRateLimited } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
+import { foundAtTakeOver, keptRollout } from './rollout/edit.ts';
+import { keptDeadline, resumedDeadline } from './rollout/failure.ts';
 import { rolloutProgress, rolloutRequeueMs } from './rollout/progress.ts';
 import { versionRequeueMs } from './rollout/version-conditions.ts';
 import { versionUnsettled } from './rollout/version-facts.ts';
-import { IN_PLACE_FIELDS, progressDeadline, specBlockedBy, unapplied } from './spec-drift.ts';
+import { IN_PLACE_FIELDS, specBlockedBy, unapplied } from './spec-drift.ts';
 
 type Condition = Omit<ConditionUpdate, 'type'>;
 const yes = (reason: string, message: string): Condition => ({ status: 'True', reason, message });
@@ -83,11 +85,12 @@ export function statusOf(
   const {
     progressDeadline: deadline,
     repair,
-    rollout,
+    rollout: _rollout,
     quarantinedVolumes: _k,
     defragmentation: _d,
     ...observed
   } = latched;
+  const rollout = recordedRollout(o, latched.rollout);
   const waits = s.held !== undefined || s.rollout?.waits === true;
   const defragmentation = latch?.defragmentation ?? (isMarkerOver(o) ? undefined : before.defragmentation);
   const { members: _m, leader: _l, version: _v, clusterVersion: _c, quorum: _q, ...rest } = observed;
@@ -102,8 +105,8 @@ export function statusOf(
   const obsolete = [...PASSING, ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED])];
   return {
     ...rest,
-    ...(deadline !== undefined && !reached && !waits && { progressDeadline: deadline }),
-    ...(rollout && { rollout: isRolledOut ? {} : rollout }),
+    ...(!reached && keptDeadline(o, deadline, waits)),
+    ...(rollout && { rollout: isRolledOut && rollout.found === undefined ? {} : rollout }),
     ...(repair !== undefined && !hasRecovered(o) && { repair }),
     ...(defragmentation && { defragmentation }),
     readyMembers: s.ready,
@@ -122,11 +125,16 @@ export function statusOf(
   };
 }
 
-/** The time that a change spent suspended does not count: a resumed one has the whole progressDeadlineSeconds again. */
-const resumedDeadline = (o: Observed, before: EtcdClusterStatus): Partial<EtcdClusterStatus> =>
-  before.progressDeadline !== undefined && !isSuspended(o.cluster) && findCondition(before.conditions, SUSPENDED)
-    ? { progressDeadline: progressDeadline(o) }
-    : {};
+const recordedRollout = (o: Observed, rollout: EtcdClusterStatus['rollout']): EtcdClusterStatus['rollout'] => {
+  if (rollout) return keptRollout(o, rollout);
+  return isSuspended(o.cluster) || o.specBlockedBy ? foundAtTakeOver(o) : undefined;
+};
+
+/** With the rollout that this plan records: an edit that it adopts must not be reported as one that waits, or has reached all members. */
+const withRollout = (o: Observed, rollout: EtcdClusterStatus['rollout']): Observed => {
+  const { rollout: _before, ...status } = o.cluster.status ?? {};
+  return { ...o, cluster: { ...o.cluster, status: { ...status, ...(rollout && { rollout }) } } };
+};
 
 /** What the conditions Available, Progressing and Degraded are derived from. */
 type Situation = ReturnType<typeof situation>;
@@ -134,7 +142,8 @@ type Situation = ReturnType<typeof situation>;
 function situation(o: Observed, latched: EtcdClusterStatus, message: string, wantedBy: WantedChange) {
   const before = findCondition(latched.conditions, 'Available');
   // What running members lack. A paused cluster has none.
-  const rollout = latched.clusterID === undefined || desired(o) === 0 ? undefined : rolloutProgress(o, message);
+  const isRolled = latched.clusterID !== undefined && desired(o) > 0;
+  const rollout = isRolled ? rolloutProgress(withRollout(o, latched.rollout), message) : undefined;
   const deadline = rollout?.waits ? undefined : latched.progressDeadline;
   // Available before: a member that is not ready is then a failure, not a slow start.
   const served = before?.status === 'True' || before?.reason === 'QuorumLost';

@@ -23,6 +23,7 @@ import {
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
 import { DefragmentRequests } from '../../../src/controllers/cluster/execute-defragment.ts';
 import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
+import { HashLedger } from '../../../src/controllers/cluster/observe-version-change.ts';
 import { DeletedPolicies } from '../../../src/controllers/member/observe-deleted-clusters.ts';
 import { wantedPod } from '../../../src/controllers/member/wanted-pod.ts';
 import { hexId } from '../../../src/etcd/ids.ts';
@@ -82,6 +83,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     clockAheadMs: (_withinMs: number) => 0,
     clusters,
     defragmentRequests: new DefragmentRequests(),
+    hashes: new HashLedger(),
     replacements: new ReplacementLedger(clusters, 10),
     deletedPolicies: new DeletedPolicies(clusters),
     members,

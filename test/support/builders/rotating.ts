@@ -1,6 +1,7 @@
 /** Clusters in the middle of a CA rotation, as observed: which CA bundle each member has loaded on its peer port, and what is due. */
 
 import { type CertificatesView, NO_CERTIFICATES, type PortTrustView } from '../../../src/access/evaluate/view.ts';
+import type { EtcdClusterSpec } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
 import { type EtcdPortName, trustName } from '../../../src/api/names.ts';
 import type { Tls } from '../../../src/api/tls.ts';
@@ -35,13 +36,18 @@ interface More {
   readonly view?: Partial<CertificatesView>;
   readonly status?: EtcdClusterStatus['trust'];
   readonly bare?: boolean;
+  readonly spec?: Partial<EtcdClusterSpec>;
+  readonly rollout?: EtcdClusterStatus['rollout'];
 }
 
 export function rotating(members: readonly Is[], change: Partial<PortTrustView>, more: More = {}): Gathered {
   const t = trust(change);
-  const status: EtcdClusterStatus = { trust: { peer: t.recorded ?? '', ...more.status } };
+  const status: EtcdClusterStatus = {
+    trust: { peer: t.recorded ?? '', ...more.status },
+    ...(more.rollout && { rollout: more.rollout }),
+  };
   const o = world(members, {
-    spec: { tls },
+    spec: { tls, ...more.spec },
     leader: more.leader ?? 1,
     ...(more.replicas && { replicas: more.replicas }),
     status,

@@ -4,22 +4,15 @@
  */
 import type { Blocked } from '../../../domain/disruption.ts';
 import { blockedBy } from '../disruption-view.ts';
-import { desired, isReadyVoter, type MemberView, nameOf, type Observed, wanted } from '../observed.ts';
-import { isHealthy } from '../quorum.ts';
+import { desired, isInMemory, isLosingMemory, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { lossOf } from '../replacement.ts';
-import { dueFields, isChanged, minorOf, templateOf } from './state.ts';
-import { lackedFields } from './template.ts';
-import { versionChangeBlockedBy } from './version-change.ts';
-
-/** The node of its Pod is down: the member comes back with it, and its Pod cannot be replaced before. */
-const isNodeDown = ({ nodeGone, nodeReady }: MemberView): boolean =>
-  nodeGone === true || (nodeReady !== undefined && !nodeReady.startsWith('True'));
-
-const isServing = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && isHealthy(o, m);
+import { hasEdit, isNodeDown, isServing } from './failure.ts';
+import { dueFields } from './state.ts';
+import { versionHeldBy } from './version-change.ts';
 
 /** Members that have an edit that no member is known to work with: one at a time tries it. */
 function tryingIt(o: Observed): readonly MemberView[] {
-  const having = o.members.filter((m) => isChanged(o, m) && lackedFields(m, wanted(o)).length === 0);
+  const having = o.members.filter((m) => hasEdit(o, m));
   return having.some((m) => isServing(o, m)) ? [] : having;
 }
 
@@ -30,12 +23,8 @@ const tried = (o: Observed, m: MemberView): Blocked | undefined => {
     : { reason: 'EditUnproven', message: `${others.map(nameOf).join(', ')} has the edit, and is not ready yet` };
 };
 
-/** A minor that no member runs yet needs the preflight of every other version change; back to one that runs, a wrong edit returns. */
-function otherMinor(o: Observed, m: MemberView): Blocked | undefined {
-  const minor = minorOf(templateOf(o, m).version);
-  const runs = o.members.some(({ self }) => self !== undefined && minorOf(self.version) === minor);
-  return runs || minorOf(m.object.spec.version) === minor ? undefined : versionChangeBlockedBy(o);
-}
+/** Data in memory is lost with the Pod, which would come back empty: another member joins in its place. */
+const kindOf = (m: MemberView): 'remake' | 'rejoin' => (isInMemory(m) ? 'rejoin' : 'remake');
 
 export interface Broken {
   readonly m: MemberView;
@@ -43,10 +32,11 @@ export interface Broken {
   readonly blockedBy: Blocked | undefined;
 }
 
-/** Not one with failure evidence: it is replaced. */
+/** Not one with failure evidence, nor one whose data in memory is being lost with its Pod: those are replaced. */
 export const brokenMembersToUpdate = (o: Observed): readonly Broken[] =>
   desired(o) === 0
     ? []
     : o.members
-        .filter((m) => !isServing(o, m) && !isNodeDown(m) && dueFields(o, m).length > 0 && lossOf(o, m) === undefined)
-        .map((m) => ({ m, blockedBy: blockedBy(o, nameOf(m), 'remake') ?? tried(o, m) ?? otherMinor(o, m) }));
+        .filter((m) => !isServing(o, m) && !isNodeDown(m) && !isLosingMemory(m) && lossOf(o, m) === undefined)
+        .filter((m) => dueFields(o, m).length > 0)
+        .map((m) => ({ m, blockedBy: blockedBy(o, nameOf(m), kindOf(m)) ?? tried(o, m) ?? versionHeldBy(o, m) }));

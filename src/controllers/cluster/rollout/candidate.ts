@@ -7,20 +7,28 @@ import { entryOf, type MemberView, memberOf, nameOf, type Observed, readyConditi
 import { votersOf } from '../quorum.ts';
 import { cutOffMembers } from './expired.ts';
 import { restartOrder } from './order.ts';
-import { type Outdated, outdatedBecause } from './reasons.ts';
-import { templateOf } from './state.ts';
-import { versionChangeBlockedBy } from './version-change.ts';
+import { isEditReason, type Outdated, outdatedBecause } from './reasons.ts';
+import { changesVersion } from './state.ts';
+import { versionChangeBlockedBy, versionHeldBy } from './version-change.ts';
 
-/** The outdated member that restarts next, although it may have to wait. */
-export const nextToRestart = (o: Observed): MemberView | undefined =>
-  restartOrder(
-    o,
-    o.members.filter((m) => outdatedBecause(o, m).length > 0),
-  )[0];
+/**
+ * Why it restarts now: without an edit whose version is held back, if there is another reason. A CA rotation must not wait until etcd
+ * can be upgraded, and the member restarts for the edit later.
+ */
+function reasonsNow(o: Observed, m: MemberView): readonly Outdated[] {
+  const reasons = outdatedBecause(o, m);
+  const others = reasons.filter((each) => !isEditReason(each));
+  return others.length > 0 && versionHeldBy(o, m) ? others : reasons;
+}
 
-/** Its restart changes the version of its etcd. */
-export const changesVersion = (o: Observed, m: MemberView): boolean =>
-  m.object.spec.version !== templateOf(o, m).version;
+const isHeld = (o: Observed, m: MemberView): boolean => reasonsNow(o, m).every(isEditReason) && !!versionHeldBy(o, m);
+
+/** The outdated member that restarts next, although it may have to wait. One whose edit is held back keeps no other one waiting. */
+export function nextToRestart(o: Observed): MemberView | undefined {
+  const outdated = o.members.filter((m) => outdatedBecause(o, m).length > 0);
+  const ready = outdated.filter((m) => !isHeld(o, m));
+  return restartOrder(o, ready.length > 0 ? ready : outdated)[0];
+}
 
 /** For how long all voters must still be ready before the next one is restarted for an edit: an error may show only after a while. */
 export function settlesInMs(o: Observed): number {
@@ -38,14 +46,15 @@ const unsettled = (o: Observed): Blocked | undefined =>
     : undefined;
 
 /** What an edit waits for, and a CA rotation does not. */
-const editBlockedBy = (o: Observed, m: MemberView): Blocked | undefined =>
-  unsettled(o) ?? (changesVersion(o, m) ? versionChangeBlockedBy(o) : undefined);
+function editBlockedBy(o: Observed, m: MemberView): Blocked | undefined {
+  const reasons = reasonsNow(o, m);
+  if (reasons.some(({ reason }) => reason === ROTATING)) return undefined;
+  return unsettled(o) ?? (reasons.every(isEditReason) && changesVersion(o, m) ? versionChangeBlockedBy(o) : undefined);
+}
 
 function rollingBlockedBy(o: Observed): Blocked | undefined {
   const next = nextToRestart(o);
-  if (!next) return undefined;
-  const isEdit = outdatedBecause(o, next).every(({ reason }) => reason !== ROTATING);
-  return blockedBy(o, entryOf(o, next)?.id, 'restart') ?? (isEdit ? editBlockedBy(o, next) : undefined);
+  return next && (blockedBy(o, entryOf(o, next)?.id, 'restart') ?? editBlockedBy(o, next));
 }
 
 /** Why the next outdated member is not restarted now; `undefined` when it is, or when none is outdated. */
@@ -62,7 +71,7 @@ export interface Candidate {
 /** The member that is restarted now. Whether the cluster is at rest is among the requirements of a restart, not left to the place of a rule. */
 export function restartCandidate(o: Observed): Candidate | undefined {
   const m = rollingBlockedBy(o) === undefined ? nextToRestart(o) : undefined;
-  return m && { m, reasons: outdatedBecause(o, m) };
+  return m && { m, reasons: reasonsNow(o, m) };
 }
 
 /** Of the next member, for the condition. */

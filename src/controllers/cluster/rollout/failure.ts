@@ -3,7 +3,7 @@ import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../../api/etcd-cluster.ts'
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../../api/etcd-member.ts';
 import { findCondition } from '../../../domain/conditions.ts';
-import { SUSPENDED } from '../../../domain/suspend.ts';
+import { isSuspended, SUSPENDED } from '../../../domain/suspend.ts';
 import { iso } from '../../../lib/time.ts';
 import {
   desired,
@@ -17,7 +17,9 @@ import {
   wanted,
 } from '../observed.ts';
 import { isHealthy } from '../quorum.ts';
-import { failedRollout, isChanged, previousTemplate, restartRequest } from './state.ts';
+import { progressDeadline } from '../spec-drift.ts';
+import { editedRollout } from './edit.ts';
+import { failedRollout, isChanged, isOnDelete, previousTemplate, restartRequest } from './state.ts';
 import { describedFields, differingFields, lackedFields } from './template.ts';
 
 /** What a wrong edit looks like, too: an unknown flag, or a version that does not start with the data. */
@@ -30,24 +32,58 @@ const LIKE_A_WRONG_EDIT: readonly string[] = [EVIDENCE.crashLooping, EVIDENCE.da
 export const isEvidenceSuspended = (o: Observed, m: MemberView): boolean =>
   isChanged(o, m) && LIKE_A_WRONG_EDIT.includes(evidence(m)?.reason ?? '');
 
-const isServing = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && isHealthy(o, m);
+export const isServing = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && isHealthy(o, m);
+
+/** The node of its Pod is down: the member comes back with it, whatever it has, and its Pod cannot be replaced before. */
+export const isNodeDown = ({ nodeGone, nodeReady }: MemberView): boolean =>
+  nodeGone === true || (nodeReady !== undefined && !nodeReady.startsWith('True'));
+
+/** Its running Pod has the edit that is being rolled out. */
+export const hasEdit = (o: Observed, m: MemberView): boolean =>
+  isChanged(o, m) && lackedFields(m, wanted(o)).length === 0;
+
+/** Members that have the edit and do not serve. */
+function triedMembers(o: Observed): readonly MemberView[] {
+  if (desired(o) === 0 || failedRollout(o)) return [];
+  return o.members.filter(
+    (m) =>
+      isNotBeingDeleted(m) &&
+      hasEdit(o, m) &&
+      !isServing(o, m) &&
+      !isNodeDown(m) &&
+      (evidence(m) === undefined || isEvidenceSuspended(o, m)),
+  );
+}
+
+/**
+ * Of these, members whose deadline counts whatever the others wait for: a maintenance window that closes meanwhile would otherwise
+ * leave a broken member as it is until the next one. With OnDelete, the user has restarted it.
+ */
+export const membersOnTrial = (o: Observed): readonly MemberView[] => (isOnDelete(o) ? [] : triedMembers(o));
+
+/** The time that a change spent suspended does not count: a resumed one has the whole progressDeadlineSeconds again. */
+export const resumedDeadline = (o: Observed, before: EtcdClusterStatus): Partial<EtcdClusterStatus> =>
+  before.progressDeadline !== undefined && !isSuspended(o.cluster) && findCondition(before.conditions, SUSPENDED)
+    ? { progressDeadline: progressDeadline(o) }
+    : {};
+
+/**
+ * What waits for a user, or for a time, has no deadline; a member that has the edit and does not serve always has one. `waits`:
+ * all other members wait.
+ */
+export function keptDeadline(o: Observed, deadline: string | undefined, waits: boolean): Partial<EtcdClusterStatus> {
+  const kept = membersOnTrial(o).length > 0 ? (deadline ?? progressDeadline(o)) : waits ? undefined : deadline;
+  return kept === undefined ? {} : { progressDeadline: kept };
+}
 
 /** The member that has the edit and is not ready when the deadline of its restart has passed. */
 function failedMember(o: Observed): MemberView | undefined {
-  const { progressDeadline, observed } = o.cluster.status ?? {};
-  // The time that a change spent suspended or paused does not count: no Pod was created meanwhile.
-  if (desired(o) === 0 || findCondition(o.cluster.status?.conditions, SUSPENDED)) return undefined;
-  if (progressDeadline === undefined || o.now < Date.parse(progressDeadline) || failedRollout(o)) return undefined;
-  return o.members.find(
-    (m) =>
-      isNotBeingDeleted(m) &&
-      isChanged(o, m) &&
-      lackedFields(m, wanted(o)).length === 0 &&
-      observed !== undefined &&
-      differingFields(m, observed).length === 0 && // a later edit is adopted first
-      !isServing(o, m) &&
-      (evidence(m) === undefined || isEvidenceSuspended(o, m)),
-  );
+  const { progressDeadline: deadline, observed } = o.cluster.status ?? {};
+  // The time that a change spent suspended does not count: no Pod was created meanwhile.
+  if (findCondition(o.cluster.status?.conditions, SUSPENDED)) return undefined;
+  if (deadline === undefined || o.now < Date.parse(deadline)) return undefined;
+  if (editedRollout(o)) return undefined; // the member gets another edit at once
+  return triedMembers(o).find((m) => observed !== undefined && differingFields(m, observed).length === 0);
 }
 
 export interface Failure {

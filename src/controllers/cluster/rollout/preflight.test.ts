@@ -14,22 +14,28 @@ import {
 import type { EtcdClusterSpec } from '../../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../../api/etcd-snapshot-schedule.ts';
+import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
 import { findCondition } from '../../../domain/conditions.ts';
+import { VERSION_SNAPSHOT_MS } from '../../../domain/timing.ts';
 import { decide } from '../decide.ts';
 import type { Gathered } from '../observed.ts';
 import { wantsHashes } from './preflight.ts';
 import { versionChangeBlockedBy } from './version-change.ts';
+import { versionRequeueMs } from './version-conditions.ts';
+import { chosenSnapshot, snapshotNames } from './version-snapshot.ts';
 
 const MIB = 1024 ** 2;
 const old: Is = { runs: '3.6.16', storageVersion: '3.6.0', spec: { version: '3.6.16' } };
 const hashed = (...hashes: readonly (string | undefined)[]): NonNullable<Gathered['hashes']> =>
   hashes.map((hash, i) => ({ member: name(i + 1), hash, at: '7, compacted up to 0' }));
+/** The version has been edited since the operator observes the cluster. */
+const EDITED = { rollout: {} };
 const cluster = (
   members: readonly Is[],
   spec: Partial<EtcdClusterSpec> = {},
   more: Partial<Gathered> = {},
 ): Gathered => ({
-  ...world(members, { leader: 2, spec: { version: '3.7.3', ...spec } }),
+  ...world(members, { leader: 2, spec: { version: '3.7.3', ...spec }, status: EDITED }),
   hashes: hashed('a', 'a', 'a'),
   ...more,
 });
@@ -80,6 +86,7 @@ describe('no member gets another minor', () => {
         ...world([old, old, old], {
           leader: 2,
           spec: { version: '3.7.3' },
+          status: EDITED,
           alsoListed: [{ ...entry(8, {}), id: 'f00', name: 'mirror' }],
         }),
       },
@@ -90,7 +97,12 @@ describe('no member gets another minor', () => {
       'while an alarm is raised',
       {
         ...healthy,
-        ...world([old, old, old], { leader: 2, spec: { version: '3.7.3' }, alarms: [{ id: id(1), alarm: 'NOSPACE' }] }),
+        ...world([old, old, old], {
+          leader: 2,
+          spec: { version: '3.7.3' },
+          status: EDITED,
+          alarms: [{ id: id(1), alarm: 'NOSPACE' }],
+        }),
       },
       'AlarmRaised',
       'NOSPACE',
@@ -171,6 +183,48 @@ describe('what is not checked', () => {
   });
 });
 
+describe('while the change cannot start, no data is hashed and no snapshot is taken', () => {
+  const CLOSED = { maintenanceWindows: [{ schedule: '0 2 * * *', duration: '1h' }] };
+  const failed = { member: name(1), at: ago(HOUR), message: 'it was not ready' };
+  const status = (o: Gathered, more: object): Gathered => ({
+    ...o,
+    cluster: { ...o.cluster, status: { ...o.cluster.status, ...more } },
+  });
+  const annotated = (o: Gathered): Gathered => ({
+    ...o,
+    cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations: { [RESTARTED_AT_ANNOTATION]: 'now' } } },
+  });
+  const waiting = (spec: Partial<EtcdClusterSpec>): Gathered => {
+    const { hashes: _, ...o } = cluster([old, old, old], spec, { schedules: [schedule(ago(2 * HOUR))] });
+    return o;
+  };
+
+  test.each<[string, Gathered, string]>([
+    ['no maintenance window is open', waiting({ updateStrategy: CLOSED }), 'WaitingForWindow'],
+    ['the version was found at take-over', status(waiting({}), { rollout: undefined }), 'UpdatePending'],
+    ['the rollout has failed', status(waiting({}), { rollout: { since: ago(HOUR), failed } }), 'RolloutFailed'],
+    ['the cluster is suspended', waiting({ suspend: true }), 'Suspended'],
+  ])('%s', (_, o, reason) => {
+    expect(wantsHashes(o)).toBe(false);
+    expect(stepsOf(o)).toEqual([]);
+    expect(condition(o)).toMatchObject({ status: 'False', reason });
+    expect(versionRequeueMs(o)).toBeUndefined();
+  });
+
+  test('what is wrong is reported before a window opens', () => {
+    const o = cluster([old, old, { ...old, ...down }], { updateStrategy: CLOSED });
+    expect(condition(o)?.message).toMatch(/must be healthy first; the next maintenance window opens/);
+  });
+
+  test.each<[string, Gathered]>([
+    ['a user requests a restart, which waits for no window', annotated(waiting({ updateStrategy: CLOSED }))],
+    ['a user requests a restart after a take-over', annotated(status(waiting({}), { rollout: undefined }))],
+    ['with OnDelete: the next Pod that a user deletes gets it', waiting({ updateStrategy: { type: 'OnDelete' } })],
+  ])('it can: %s', (_, o) => {
+    expect(wantsHashes(o)).toBe(true);
+  });
+});
+
 describe('a snapshot first, where a schedule has a destination', () => {
   const waits = cluster([old, old, old], {}, { schedules: [schedule(ago(2 * HOUR))] });
 
@@ -193,6 +247,37 @@ describe('a snapshot first, where a schedule has a destination', () => {
     expect(stepsOf({ ...waits, hashes: hashed('a', 'b', 'a') })).toEqual([]);
   });
 
+  describe('that waited for long', () => {
+    const [current, previous] = snapshotNames(waits);
+    const named = (name: string, status: EtcdSnapshot['status']): EtcdSnapshot => ({
+      ...snapshot(status),
+      metadata: { name, namespace: 'ns' },
+    });
+    const stored = (hoursAgo: number): EtcdSnapshot['status'] => ({
+      phase: 'Complete',
+      artifact: { uri: 'x', takenAt: ago(hoursAgo * HOUR) },
+    });
+
+    test.each<[string, readonly EtcdSnapshot[], string | undefined]>([
+      ['is used if it was taken since yesterday', [named(previous, stored(30))], previous],
+      ['is taken again if it is older', [named(previous, stored(40))], undefined],
+      ['is taken again if it has failed', [named(previous, { phase: 'Failed' })], undefined],
+      ['is waited for while it is taken', [named(previous, { phase: 'Started' })], previous],
+      [
+        'is that of today, if there is one',
+        [named(current, { phase: 'Failed' }), named(previous, stored(30))],
+        current,
+      ],
+    ])('%s', (_, found, expected) => {
+      expect(chosenSnapshot(withCredentials(waits), found)?.metadata.name).toBe(expected);
+    });
+
+    test('has another name than the one before', () => {
+      const later = { ...waits, now: waits.now + VERSION_SNAPSHOT_MS };
+      expect(snapshotNames(later)).toEqual([expect.not.stringMatching(current), current]);
+    });
+  });
+
   test.each<[string, Partial<Gathered>, string | undefined]>([
     ['it runs', { versionSnapshot: snapshot({ phase: 'Started' }) }, 'TakingSnapshot'],
     ['it has failed', { versionSnapshot: snapshot({ phase: 'Failed' }) }, 'SnapshotFailed'],
@@ -201,16 +286,11 @@ describe('a snapshot first, where a schedule has a destination', () => {
       { versionSnapshot: snapshot({ phase: 'Complete', artifact: { uri: 'x', takenAt: ago(HOUR) } }) },
       undefined,
     ],
-    [
-      'it is two days old',
-      { versionSnapshot: snapshot({ phase: 'Complete', artifact: { uri: 'x', takenAt: ago(48 * HOUR) } }) },
-      'SnapshotTooOld',
-    ],
     ['the schedule has a recent backup', { schedules: [schedule(ago(HOUR / 2))] }, undefined],
   ])('%s', (_, more, reason) => {
     const o = { ...waits, ...more };
     expect(blockedBy(o)?.reason).toBe(reason);
-    expect(stepsOf(o)).toEqual([]);
+    expect(stepsOf(o).filter((step) => step.startsWith('create'))).toEqual([]);
   });
 });
 

@@ -4,6 +4,7 @@ import type { Blocked } from '../../../domain/disruption.ts';
 import { unknownFlags } from '../../../domain/etcd-flags.ts';
 import { type ClusterFacts, entriesOf, type MemberView, memberOf, nameOf, wanted } from '../observed.ts';
 import { isHealthy } from '../quorum.ts';
+import { versionStartBlockedBy } from './state.ts';
 import { isMinorChangeAhead } from './version-facts.ts';
 import { snapshotBlockedBy } from './version-snapshot.ts';
 
@@ -79,9 +80,12 @@ const BEFORE_HASHES: readonly Check[] = [allHealthy, onlyOwnVoters, noAlarm, bel
 const isSmall = (o: ClusterFacts): boolean =>
   o.members.every(({ self }) => (self?.databaseBytes ?? 0) <= MAX_HASHED_BYTES);
 
-/** Whether members are to be asked for hashes of their data: only when nothing else is wrong, because it stops writes. */
+/** Whether members are to be asked for hashes of their data: only when nothing else is wrong or waited for, because it stops writes. */
 export const wantsHashes = (o: ClusterFacts): boolean =>
-  isMinorChangeAhead(o) && o.members.length > 1 && isSmall(o) && BEFORE_HASHES.every((check) => !check(o));
+  isMinorChangeAhead(o) &&
+  o.members.length > 1 &&
+  isSmall(o) &&
+  [...BEFORE_HASHES, versionStartBlockedBy].every((check) => !check(o));
 
 /** Data that differs already would be copied by the upgraded member, or found only when it is too late to go back. */
 const sameData: Check = (o) => {
@@ -99,8 +103,10 @@ const sameData: Check = (o) => {
   return { reason: 'DataDiffers', message };
 };
 
-/** In the order in which they are reported. A snapshot is taken only when nothing else is wrong. */
+/** In the order in which they are reported. Data is compared, and then a snapshot taken, only when nothing else is wrong or waited for. */
 export function preflight(o: ClusterFacts): readonly Blocked[] {
-  const found = [...BEFORE_HASHES, sameData].flatMap((check) => check(o) ?? []);
-  return found.length > 0 ? found : [snapshotBlockedBy(o)].flatMap((blocked) => blocked ?? []);
+  const found = [...BEFORE_HASHES, versionStartBlockedBy].flatMap((check) => check(o) ?? []);
+  if (found.length > 0) return found;
+  const blocked = sameData(o) ?? snapshotBlockedBy(o);
+  return blocked ? [blocked] : [];
 }

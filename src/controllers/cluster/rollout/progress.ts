@@ -4,8 +4,9 @@ import { hasOtherRepository } from '../../../domain/pod-template.ts';
 import { isNotBeingDeleted, type MemberView, nameOf, type Observed, wanted } from '../observed.ts';
 import { votersOf } from '../quorum.ts';
 import { nextToRestart, settlesInMs, waitsFor } from './candidate.ts';
+import { membersOnTrial } from './failure.ts';
 import { ROLLING_OUT } from './reasons.ts';
-import { isRestartRequested, rolloutHeldBy, UPDATE_PENDING } from './state.ts';
+import { isRestartRequested, ROLLOUT_FAILED, rolloutHeldBy, UPDATE_PENDING } from './state.ts';
 import { describedFields, lackedFields } from './template.ts';
 import { windowOpensInMs } from './windows.ts';
 
@@ -38,10 +39,16 @@ export function rolloutProgress(o: Observed, message: string): Progress | undefi
   const held = rolloutHeldBy(o);
   const fields = new Set<keyof Template>(lacking.flatMap((m) => lackedFields(m, wanted(o))));
   const edit = lacking.length > 0 ? describedFields([...fields], wanted(o)) : 'the requested restart';
-  if (held && requested.length === 0 && (lacking.length > 0 || held.reason !== UPDATE_PENDING)) {
-    const names = lacking.map(nameOf).join(', ');
-    const what = lacking.length > 0 ? `${names} does not have ${edit}: ` : '';
-    return { reason: held.reason, message: `${what}${held.message}`, waits: true };
+  if (held && requested.length === 0 && (lacking.length > 0 || held.reason === ROLLOUT_FAILED)) {
+    const what = lacking.length > 0 ? `${lacking.map(nameOf).join(', ')} does not have ${edit}: ` : '';
+    const trial = membersOnTrial(o);
+    if (trial.length === 0) return { reason: held.reason, message: `${what}${held.message}`, waits: true };
+    const names = trial.map(nameOf).join(', ');
+    return {
+      reason: ROLLING_OUT,
+      message: `waiting for ${names} to be ready with it; ${what}${held.message}`,
+      waits: false,
+    };
   }
   if (left.length === 0) return otherRepository(o);
   const done = `${members.length - left.length} of ${members.length} members have ${edit}`;

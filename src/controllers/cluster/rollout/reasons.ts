@@ -45,10 +45,15 @@ const hasOtherTemplate: Checker = (o, m) => {
   return { reason: ROLLING_OUT, message: `to apply ${describedFields(fields, templateOf(o, m))}` };
 };
 
+const REQUESTED = 'RestartRequested';
+
 const restartRequested: Checker = (o, m) =>
   hasJoined(m) && isRestartRequested(o, m)
-    ? { reason: 'RestartRequested', message: `because the annotation ${RESTARTED_AT_ANNOTATION} has changed` }
+    ? { reason: REQUESTED, message: `because the annotation ${RESTARTED_AT_ANNOTATION} has changed` }
     : undefined;
+
+/** A user has edited the spec, or requested the restart: it brings the edit with it. */
+export const isEditReason = ({ reason }: Outdated): boolean => reason === ROLLING_OUT || reason === REQUESTED;
 
 const CHECKERS: readonly Checker[] = [loadsOtherBundle, hasAccessToStore, hasOtherTemplate, restartRequested];
 

@@ -7,9 +7,10 @@ import { transferFirst } from '../etcd-calls.ts';
 import { type ClusterDecision, entryOf, isInMemory, type MemberView, type Observed } from '../observed.ts';
 import { votersOf } from '../quorum.ts';
 import { progressDeadline } from '../spec-drift.ts';
+import { editedRollout } from './edit.ts';
 import { podOf } from './pod-ref.ts';
-import { dueFields } from './state.ts';
-import { updateSteps } from './update.ts';
+import { givenFields, updateSteps } from './update.ts';
+import { recordedChecks } from './version-change.ts';
 
 export interface Restart {
   readonly m: MemberView;
@@ -39,15 +40,22 @@ function nextStep(o: Observed, { m, message, reason }: Restart): ClusterDecision
     return { message: `${message}; taking it out of the client Service first`, requeueAfterMs: DRAIN_MS - drainedMs };
   // Data in memory is lost with the Pod, which would come back empty: the whole member is replaced.
   const isReplaced = votes && isInMemory(m);
+  if (isReplaced && editedRollout(o)) return { message: `${message}; recording the edit first` };
   const steps: readonly Step[] = isReplaced
     ? [{ do: 'delete', what: refTo('EtcdMember', m.object) }]
     : [...updateSteps(o, m), { do: 'delete', what: podOf(m) }];
-  return { message, ...deadlineOf(o, m), steps, event: { type: 'Normal', reason, note: message } };
+  const latch = { ...deadlineOf(o, m).latch, ...(isReplaced && recordedChecks(o, m)) };
+  return {
+    message,
+    ...(Object.keys(latch).length > 0 && { latch }),
+    steps,
+    event: { type: 'Normal', reason, note: message },
+  };
 }
 
 /** A member that is not ready by then with the fields that it gets now has failed, and the rollout stops. */
 export const deadlineOf = (o: Observed, m: MemberView): Pick<ClusterDecision, 'latch'> =>
-  dueFields(o, m).length > 0 ? { latch: { progressDeadline: progressDeadline(o) } } : {};
+  givenFields(o, m).length > 0 ? { latch: { progressDeadline: progressDeadline(o) } } : {};
 
 /** Its Pod leaves the client Service when it is deleted, and its etcd goes on for a while. */
 const drainsItself = ({ pod }: MemberView): boolean =>

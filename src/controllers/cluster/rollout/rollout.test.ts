@@ -18,6 +18,14 @@ const OLD = targetOf({ version: '3.6.16', storage: { size: '1Gi', medium: '' } }
 const { replicas: _, ...PREVIOUS } = OLD;
 const UNDER_WAY: EtcdClusterStatus = { rollout: { since: at(60_000), previous: PREVIOUS } };
 
+/** The status of a cluster of this operator, whose default quota follows from storage.size. */
+const withDefaults = (spec: Partial<EtcdClusterSpec>, size: string) => {
+  const stated = { replicas: 3, version: '3.6.16', ...spec, storage: { size, medium: '' } } as const;
+  return { defaults: '1', observed: targetOf(stated, { defaults: '1' }) };
+};
+
+const MEMORY = { storage: { size: '1Gi', medium: 'Memory' } } as const;
+
 const CLOSED = { maintenanceWindows: [{ schedule: '0 2 * * *', duration: '1h' }] };
 
 /** Its EtcdMember has the edit. */
@@ -155,6 +163,19 @@ describe('an edit', () => {
     ]);
   });
 
+  test('that has reached every member has ended, although no maintenance window is open', () => {
+    const o = stamped(rolling([edited, edited, edited], { spec: { updateStrategy: CLOSED } }));
+    expect([progress(o)?.reason, decide(o).status.rollout]).toEqual(['Reconciled', {}]);
+  });
+
+  test('of storage.size alone starts no rollout: running members keep their volumes, and their quota', () => {
+    const status = { members: [], ...withDefaults({}, '1Gi') };
+    const spec = { storage: { size: '8Gi', medium: '' } } as const;
+    const { latch } = decide(stamped(world([settled, settled, settled], { spec, status })));
+    expect(latch?.observed?.storage.size).toBe('8Gi');
+    expect(latch?.rollout).toBeUndefined();
+  });
+
   test('has ended when every member has it: what they had before is not kept', () => {
     expect(decide(stamped(rolling([edited, edited, edited]))).status.rollout).toEqual({});
   });
@@ -173,6 +194,13 @@ describe('a member that an edit has broken', () => {
   const wrong: Is = { ...down, spec: { priorityClassName: 'wrong' } };
   const revert = (members: readonly Is[], more: Parameters<typeof world>[1] = {}): Gathered =>
     stamped(rolling(members, { ...more, spec: { priorityClassName: undefined as never, ...more.spec } }));
+
+  const unready = { is: 'present', ready: false, maxLearners: 8, ip: '10.0.0.9' } as const;
+  const inMemory = (members: readonly Is[], more: Parameters<typeof world>[1] = {}): Gathered =>
+    revert(
+      members.map((is) => ({ ...is, spec: { ...is.spec, ...MEMORY } })),
+      { ...more, spec: { ...MEMORY, ...more.spec } },
+    );
 
   test('gets the next edit at once, although it is not ready', () => {
     expect(decide(revert([up, wrong, up])).rule).toBe('updateBroken');
@@ -207,6 +235,8 @@ describe('a member that an edit has broken', () => {
       ]),
     ],
     ['its PVC is being deleted', revert([up, { ...wrong, pvc: 'terminating' }, up])],
+    ['its data is in memory, and the others are no quorum', inMemory([{}, wrong, down])],
+    ['its data is in memory, and it responds', inMemory([{}, { ...wrong, down: false, lag: 6_000, pod: unready }, {}])],
     [
       'it is being defragmented, and its etcd answers nothing',
       revert([up, wrong, up], {
@@ -223,8 +253,8 @@ describe('a member that an edit has broken', () => {
       }),
     ],
     [
-      'its data is in memory',
-      revert([up, { ...wrong, spec: { priorityClassName: 'wrong', storage: { size: '1Gi', medium: 'Memory' } } }, up]),
+      'its data is in memory, and its Pod is being deleted',
+      inMemory([{}, { ...wrong, pod: { ...unready, terminating: true } }, {}]),
     ],
     [
       'its node is down',
@@ -240,7 +270,49 @@ describe('a member that an edit has broken', () => {
     ],
   ])('waits: %s', (_what, o) => {
     expect(decide(o).rule).not.toBe('updateBroken');
-    expect(kinds(o).filter((kind) => kind.startsWith('delete Pod'))).toEqual([]);
+    expect(kinds(o).filter((kind) => /^delete (Pod|EtcdMember)/.test(kind))).toEqual([]);
+  });
+
+  test('is replaced when its data is in memory: its Pod would come back empty', () => {
+    const o = inMemory([{}, wrong, {}]);
+    const [step] = decide(o).steps;
+    expect([decide(o).rule, kinds(o)]).toEqual(['updateBroken', [`delete EtcdMember ${name(2)}`]]);
+    expect(step?.do === 'delete' && step.what.resourceVersion).toBe('200'); // unless it has just recovered
+    expect(decide(o).latch?.progressDeadline).toBeDefined();
+    expect(decide(o).message).toContain(
+      `${name(2)} is not ready, and is replaced by a member with another priorityClassName`,
+    );
+  });
+
+  test('is replaced in memory although a crash loop of it is found, and as a learner', () => {
+    const looping: Is = { ...wrong, evidence: EVIDENCE.crashLooping };
+    expect(kinds(inMemory([{}, looping, {}]))).toEqual([`delete EtcdMember ${name(2)}`]);
+    expect(kinds(inMemory([{}, {}, { ...wrong, as: 'learner' }]))).toEqual([`delete EtcdMember ${name(3)}`]);
+  });
+
+  test('is replaced in memory by the operator when its deadline has passed', () => {
+    const failed = { member: name(2), at: at(0), message: 'it was not ready' };
+    const o = inMemory([{}, { ...edited, ...down }, {}], {
+      spec: { priorityClassName: 'high' },
+      status: { rollout: { ...UNDER_WAY.rollout, failed } },
+    });
+    expect(kinds(o)).toEqual([`delete EtcdMember ${name(2)}`]);
+  });
+
+  test.each<[string, Is]>([
+    ['in memory', { spec: { priorityClassName: 'wrong', ...MEMORY } }],
+    ['on a volume', { spec: { priorityClassName: 'wrong' } }],
+  ])('is recreated although its etcd has started, if it has not joined: %s', (where, is) => {
+    const crashed: Is = {
+      ...is,
+      as: 'learner',
+      fresh: true,
+      started: true,
+      restarted: true,
+      pod: { ...unready, restarted: true },
+    };
+    const o = where === 'in memory' ? inMemory([{}, {}, crashed]) : revert([up, up, crashed]);
+    expect([decide(o).rule, kinds(o)]).toEqual(['rebuildJoining', [`delete EtcdMember ${name(3)}`]]);
   });
 
   test('is not replaced for a crash loop: its volume is intact', () => {
@@ -305,6 +377,54 @@ describe('a member that an edit has broken', () => {
       const annotations = { [RESTARTED_AT_ANNOTATION]: 'now' };
       const again = { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
       expect(kinds(again)).toEqual([`patch EtcdMember ${name(2)}`, `delete Pod ${name(2)}`]);
+    });
+
+    describe('outside of the maintenance windows', () => {
+      const closed = { spec: { updateStrategy: CLOSED } };
+      const trying: readonly Is[] = [up, { ...edited, ...down }, up];
+
+      test('its deadline counts on, and the status says which member is waited for', () => {
+        const deadline = at(-60_000);
+        const o = stamped(rolling(trying, { ...closed, status: { progressDeadline: deadline } }));
+        expect(decide(o).status.progressDeadline).toBe(deadline);
+        expect([progress(o)?.status, progress(o)?.reason]).toEqual(['True', 'RollingOut']);
+        expect(progress(o)?.message).toMatch(new RegExp(`waiting for ${name(2)} to be ready.*next maintenance window`));
+      });
+
+      test('it fails, and gets back what it had', () => {
+        expect(decide(stamped(rolling(trying, { ...closed, status: late }))).rule).toBe('stopRollout');
+      });
+
+      test('one that has stopped serving since the window closed gets a deadline', () => {
+        const { progressDeadline } = decide(stamped(rolling(trying, closed))).status;
+        expect(progressDeadline).toBe(iso(NOW + 600_000));
+      });
+
+      test('no deadline counts while all that have the edit serve', () => {
+        const { progressDeadline } = decide(stamped(rolling([up, edited, up], { ...closed, status: late }))).status;
+        expect(progressDeadline).toBeUndefined();
+      });
+    });
+
+    test('with OnDelete, it has no deadline: the user has deleted its Pod', () => {
+      const o = rolling([up, { ...edited, ...down }, up], { spec: { updateStrategy: { type: 'OnDelete' } } });
+      expect(decide(stamped(o)).status.progressDeadline).toBeUndefined();
+    });
+
+    test.each<[string, Partial<EtcdClusterSpec>, boolean]>([
+      ['storage.size, which no running member gets: it fails', { storage: { size: '8Gi', medium: '' } }, true],
+      ['options, which it gets at once: it does not fail', { options: { snapshotCount: 5_000 } }, false],
+    ])('just when the spec is edited: %s', (_what, edit, fails) => {
+      const status = { ...late, ...withDefaults(EDIT, '1Gi') };
+      const { storage: _storage, replicas: _replicas, ...has } = status.observed;
+      const o = rolling([{ spec: has }, { ...down, spec: has }, { spec: has }], { spec: edit, status });
+      const { rule, latch } = decide(stamped(o));
+      expect([rule === 'stopRollout', latch?.rollout?.failed !== undefined]).toEqual([fails, fails]);
+    });
+
+    test('the rollout has not failed while its node is down', () => {
+      const members = failed.members.map((m) => ({ ...m, nodeReady: 'Unknown since now' }));
+      expect(decide({ ...failed, members }).rule).not.toBe('stopRollout');
     });
 
     test('the rollout goes on while the member is replaced for another reason', () => {

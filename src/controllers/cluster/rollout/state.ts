@@ -4,12 +4,13 @@ import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
 import type { Template } from '../../../api/template.ts';
 import type { Blocked } from '../../../domain/disruption.ts';
 import { isBeforeRestart } from '../../../domain/pod-template.ts';
+import { isSuspended, SUSPENDED } from '../../../domain/suspend.ts';
 import { present } from '../../../lib/present.ts';
 import { type ClusterFacts, hasJoined, isNotBeingDeleted, type MemberView, nameOf, wanted } from '../observed.ts';
 import { differingFields, fitted, lackedFields } from './template.ts';
 import { windowBlockedBy } from './windows.ts';
 
-type Rollout = NonNullable<EtcdClusterStatus['rollout']>;
+export type Rollout = NonNullable<EtcdClusterStatus['rollout']>;
 
 /** The last value of the annotation by which a user requests a restart of every member. */
 export const restartRequest = ({ cluster }: ClusterFacts): string | undefined =>
@@ -49,9 +50,9 @@ export function templateOfNew(o: ClusterFacts): Target {
 /** What a running member should have. After a rollout that failed, its member gets back what it had, and no other member is changed. */
 export function templateOf(o: ClusterFacts, m: MemberView): Template {
   const failed = failedRollout(o);
-  if (!failed) return fitted(wanted(o), m.object);
+  if (!failed) return fitted(wanted(o), m.object.spec);
   const previous = failed.member === nameOf(m) ? previousTemplate(o) : undefined;
-  return previous ? fitted(previous, m.object) : m.object.spec;
+  return previous ? fitted(previous, m.object.spec) : m.object.spec;
 }
 
 /** A user has requested a restart of all members, and this one has not been restarted since. */
@@ -62,6 +63,12 @@ export function isRestartRequested(o: ClusterFacts, { object, pod }: MemberView)
   return pod.is === 'present' && pod.terminating !== true && !!pod.stamp && isBeforeRestart(pod.stamp, object);
 }
 
+/** What members lack was found when this operator took the cluster over: no edit was made since then. */
+export const isFoundOnly = ({ cluster: { status } }: ClusterFacts): boolean =>
+  status?.rollout === undefined || status.rollout.found !== undefined;
+
+export const isOnDelete = ({ cluster }: ClusterFacts): boolean => cluster.spec.updateStrategy?.type === 'OnDelete';
+
 export const UPDATE_PENDING = 'UpdatePending';
 export const ROLLOUT_FAILED = 'RolloutFailed';
 
@@ -70,12 +77,11 @@ export const ROLLOUT_FAILED = 'RolloutFailed';
  * so: taking over restarts no member.
  */
 export function rolloutHeldBy(o: ClusterFacts): Blocked | undefined {
-  const { rollout } = o.cluster.status ?? {};
   const remedy = `the next edit applies it, as does the annotation ${RESTARTED_AT_ANNOTATION} of the EtcdCluster with any new value`;
-  if (!rollout) return { reason: UPDATE_PENDING, message: `found when this operator took over: ${remedy}` };
+  if (isFoundOnly(o)) return { reason: UPDATE_PENDING, message: `found when this operator took over: ${remedy}` };
   const failed = failedRollout(o);
   if (failed) return { reason: ROLLOUT_FAILED, message: failed.message };
-  if (o.cluster.spec.updateStrategy?.type === 'OnDelete')
+  if (isOnDelete(o))
     return {
       reason: UPDATE_PENDING,
       message: 'updateStrategy.type is OnDelete: delete the Pods of these members, one after the other',
@@ -88,13 +94,27 @@ const isRolled = (m: MemberView): boolean => hasJoined(m) && isNotBeingDeleted(m
 
 /** The fields that this member gets with its next restart, whenever that is. */
 export function dueFields(o: ClusterFacts, m: MemberView): readonly (keyof Template)[] {
-  const isHeld = o.cluster.status?.rollout === undefined && !isRestartRequested(o, m);
+  const isHeld = isFoundOnly(o) && !isRestartRequested(o, m);
   return isHeld || !isRolled(m) ? [] : lackedFields(m, templateOf(o, m));
 }
 
 /** The fields for which this member is restarted now. */
 export const rolledFields = (o: ClusterFacts, m: MemberView): readonly (keyof Template)[] =>
   rolloutHeldBy(o) && !isRestartRequested(o, m) ? [] : dueFields(o, m);
+
+/** Its next restart changes the version of its etcd. */
+export const changesVersion = (o: ClusterFacts, m: MemberView): boolean =>
+  m.object.spec.version !== templateOf(o, m).version;
+
+/**
+ * Why no member would get another version now, although nothing may be wrong with the cluster: until it can start, no data is
+ * hashed, which stops writes, and no snapshot is taken, which would be old by then.
+ */
+export function versionStartBlockedBy(o: ClusterFacts): Blocked | undefined {
+  if (isSuspended(o.cluster)) return { reason: SUSPENDED, message: 'the cluster is suspended' };
+  const due = isOnDelete(o) ? dueFields : rolledFields;
+  return o.members.some((m) => changesVersion(o, m) && due(o, m).length > 0) ? undefined : rolloutHeldBy(o);
+}
 
 /** A rollout is in progress, and this member has another template than all members had before it. */
 export function isChanged(o: ClusterFacts, m: MemberView): boolean {

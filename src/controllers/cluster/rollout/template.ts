@@ -1,7 +1,6 @@
 /** The template that each member should have, and what of it its running Pod lacks. */
 import { quotaFor } from '../../../api/defaults.ts';
 import type { Target } from '../../../api/etcd-cluster-status.ts';
-import type { EtcdMember } from '../../../api/etcd-member.ts';
 import { TEMPLATE_FIELDS, type Template } from '../../../api/template.ts';
 import { RESTART_FIELDS, unstampedFields } from '../../../domain/pod-template.ts';
 
@@ -12,15 +11,15 @@ import { sameField } from '../spec-drift.ts';
  * The default quota follows from storage.size, and the volumes of running members keep their size: with the quota of a larger
  * volume, a volume would be full before etcd rejects writes.
  */
-export function fitted(target: Template | Target, { spec }: EtcdMember): Template {
+export function fitted(target: Template | Target, to: Pick<Template, 'storage'>): Template {
   const { options, storage } = target;
   if (options === undefined || options.quotaBackendBytes !== quotaFor(storage.size)) return target;
-  return { ...target, options: { ...options, quotaBackendBytes: quotaFor(spec.storage.size) } };
+  return { ...target, options: { ...options, quotaBackendBytes: quotaFor(to.storage.size) } };
 }
 
 /** The fields of this template that its EtcdMember does not have. */
 export const differingFields = ({ object }: MemberView, template: Template | Target): readonly (keyof Template)[] =>
-  RESTART_FIELDS.filter((field) => !sameField(field, object.spec, fitted(template, object)));
+  RESTART_FIELDS.filter((field) => !sameField(field, object.spec, fitted(template, object.spec)));
 
 /** Its EtcdMember has been changed, and its Pod not yet. A Pod that is being deleted is not waited for. */
 const staleFields = ({ object, pod }: MemberView): readonly (keyof Template)[] =>

@@ -1,6 +1,7 @@
 /** The EtcdMember of a member after its next restart, and the steps that lead there. The Pod follows from its EtcdMember. */
 import type { EtcdMember } from '../../../api/etcd-member.ts';
 import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
+import type { Template } from '../../../api/template.ts';
 import { stampAnnotation, stampOf } from '../../../domain/pod-template.ts';
 import { mergePatch } from '../../../lib/merge-patch.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
@@ -8,10 +9,16 @@ import type { ClusterFacts, MemberView } from '../observed.ts';
 import { podOf } from './pod-ref.ts';
 import { dueFields, isRestartRequested, restartRequest, templateOf } from './state.ts';
 import { differingFields } from './template.ts';
+import { versionHeldBy } from './version-change.ts';
 
-/** Its EtcdMember with the fields that are due. */
+/** The fields that it gets with a restart now, whatever the reason. */
+export const givenFields = (o: ClusterFacts, m: MemberView): readonly (keyof Template)[] =>
+  versionHeldBy(o, m) ? [] : dueFields(o, m);
+
+/** Its EtcdMember with the fields that are due, or as it is while their version is held back: options may be written for it. */
 export function successorOf(o: ClusterFacts, m: MemberView): EtcdMember {
   const { object } = m;
+  if (versionHeldBy(o, m)) return object;
   const template = templateOf(o, m);
   const due = dueFields(o, m).length > 0 ? differingFields(m, template) : [];
   const fields = Object.fromEntries(due.map((field) => [field, template[field]]));

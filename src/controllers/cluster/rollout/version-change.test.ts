@@ -130,12 +130,24 @@ describe('a member that joins', () => {
     );
   });
 
+  test('gets what is written for the version of the others, and everything else as it is wanted', () => {
+    const image = { digest: `sha256:${'a'.repeat(64)}` };
+    const had = { image, extraArgs: ['--experimental-a=1'] };
+    const spec = { version: '3.7.3', extraArgs: ['--b=1'], priorityClassName: 'high' };
+    const o = withCredentials(
+      world([at('3.6.16', { spec: had }), at('3.6.16', { spec: had })], { leader: 2, replicas: 3, spec }),
+    );
+    expect(joinTarget(o)).toMatchObject({ version: '3.6.16', ...had, priorityClassName: 'high' });
+  });
+
   test('in memory, where members are replaced, an upgrade begins with one that joins', () => {
     const memory = { storage: { size: '1Gi', medium: 'Memory' } } as const;
     const members = [at('3.6.16', { spec: memory }), at('3.6.16', { spec: memory })];
     const o = (status: object) =>
       withCredentials(world(members, { leader: 2, replicas: 3, spec: { version: '3.7.3', ...memory }, status }));
-    expect(joinTarget(o({ rollout: { since: '2026-01-01T00:00:00Z' } })).version).toBe('3.7.3');
-    expect(joinTarget(o({})).version).toBe('3.6.16');
+    const since = '2026-01-01T00:00:00Z';
+    expect(joinTarget(o({ rollout: { since, checked: '3.7' } })).version).toBe('3.7.3');
+    expect(joinTarget(o({ rollout: { since, checked: '3.6' } })).version).toBe('3.6.16');
+    expect(joinTarget(o({ rollout: { since } })).version).toBe('3.6.16'); // another member is replaced than for the upgrade
   });
 });

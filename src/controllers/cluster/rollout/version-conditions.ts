@@ -3,6 +3,7 @@ import { type ConditionUpdate, conditionOf } from '../../../domain/conditions.ts
 import { PREFLIGHT_RECHECK_MS, VERSION_PROBE_MS } from '../../../domain/timing.ts';
 import { type ClusterFacts, isFormed, wanted } from '../observed.ts';
 import { MAX_HASHED_BYTES } from './preflight.ts';
+import { versionStartBlockedBy } from './state.ts';
 import { versionChecks } from './version-change.ts';
 import { isMinorChangeAhead, versionUnsettled } from './version-facts.ts';
 
@@ -32,5 +33,6 @@ export function versionConditions(o: ClusterFacts): readonly ConditionUpdate[] {
 export function versionRequeueMs(o: ClusterFacts): number | undefined {
   if (!isFormed(o)) return undefined;
   if (versionUnsettled(o) !== undefined) return VERSION_PROBE_MS;
-  return isMinorChangeAhead(o) && versionChecks(o).length > 0 ? PREFLIGHT_RECHECK_MS : undefined;
+  if (!isMinorChangeAhead(o) || versionStartBlockedBy(o)) return undefined;
+  return versionChecks(o).length > 0 ? PREFLIGHT_RECHECK_MS : undefined;
 }

@@ -13,7 +13,6 @@ import { identity, isBeingDeleted } from '../../../domain/ownership.ts';
 import { RECENT_BACKUP_MS, VERSION_SNAPSHOT_MS } from '../../../domain/timing.ts';
 import { minorName } from '../../../domain/version-path.ts';
 import { present } from '../../../lib/present.ts';
-import { iso } from '../../../lib/time.ts';
 import { type ClusterFacts, type Decided, type Observed } from '../observed.ts';
 import { targetMinor } from './version-facts.ts';
 
@@ -23,10 +22,28 @@ const scheduleOf = ({ schedules }: ClusterFacts): EtcdSnapshotSchedule | undefin
     .filter((each) => !isBeingDeleted(each))
     .toSorted((a, b) => Number(a.spec.suspend === true) - Number(b.spec.suspend === true))[0];
 
-/** Another edit of the cluster gets another snapshot: the spec of an EtcdSnapshot cannot change, and its data is as old as it. */
-export const nameFor = ({ cluster }: Pick<ClusterFacts, 'cluster'>, minor: number): string => {
-  const { name, uid } = identity(cluster);
-  return versionSnapshotName(name, `${uid} ${minorName(minor)}`, cluster.metadata.generation ?? 0);
+/**
+ * The name of the snapshot that is taken now, and of the one before it. Another edit of the cluster gets another snapshot, and so
+ * does a change that has waited for long: the spec of an EtcdSnapshot cannot change, and its data is as old as it.
+ */
+export function snapshotNames(o: ClusterFacts): readonly [string, string] {
+  const { name, uid } = identity(o.cluster);
+  const period = Math.floor(o.now / VERSION_SNAPSHOT_MS);
+  const nameIn = (p: number): string =>
+    versionSnapshotName(name, `${uid} ${minorName(targetMinor(o))} ${p}`, o.cluster.metadata.generation ?? 0);
+  return [nameIn(period), nameIn(period - 1)];
+}
+
+const takenAt = ({ status }: EtcdSnapshot): number =>
+  Date.parse(status?.artifact?.takenAt ?? status?.completionTime ?? '') || 0;
+const isStored = ({ status }: EtcdSnapshot): boolean => status?.phase === 'Complete' && status.artifact !== undefined;
+
+/** The first of these that may be used: one that has failed, or is old, has a successor. */
+export const chosenSnapshot = (o: ClusterFacts, stored: readonly EtcdSnapshot[]): EtcdSnapshot | undefined => {
+  const [current] = snapshotNames(o);
+  const isUsable = (each: EtcdSnapshot): boolean =>
+    isStored(each) ? o.now - takenAt(each) < VERSION_SNAPSHOT_MS : each.status?.phase !== 'Failed';
+  return stored.find((each) => each.metadata.name === current || (!isBeingDeleted(each) && isUsable(each)));
 };
 
 const hasRecentBackup = (o: ClusterFacts): boolean =>
@@ -41,20 +58,15 @@ const blocked = (reason: string, message: string): Blocked => ({ reason, message
 export function snapshotBlockedBy(o: ClusterFacts): Blocked | undefined {
   if (!scheduleOf(o) || hasRecentBackup(o)) return undefined;
   const { versionSnapshot: taken } = o;
-  const name = nameFor(o, targetMinor(o));
-  if (!taken) return blocked('TakingSnapshot', `EtcdSnapshot ${name} is taken before the first member is changed`);
-  const { phase, artifact } = taken.status ?? {};
-  const remedy = 'Delete the EtcdSnapshot, and another one is taken';
-  if (phase === 'Failed') {
-    const why = findCondition(taken.status?.conditions, 'Ready')?.message ?? 'see its status';
+  const [next] = snapshotNames(o);
+  if (!taken) return blocked('TakingSnapshot', `EtcdSnapshot ${next} is taken before the first member is changed`);
+  const { name } = taken.metadata;
+  if (taken.status?.phase === 'Failed') {
+    const why = findCondition(taken.status.conditions, 'Ready')?.message ?? 'see its status';
+    const remedy = 'Delete the EtcdSnapshot, and another one is taken';
     return blocked('SnapshotFailed', `EtcdSnapshot ${name} has failed: ${why}. ${remedy}`);
   }
-  if (phase !== 'Complete' || !artifact)
-    return blocked('TakingSnapshot', `waiting until EtcdSnapshot ${name} is stored`);
-  const at = Date.parse(artifact.takenAt ?? taken.status?.completionTime ?? '') || 0;
-  return o.now - at < VERSION_SNAPSHOT_MS
-    ? undefined
-    : blocked('SnapshotTooOld', `EtcdSnapshot ${name} is from ${iso(at)}, more than a day old. ${remedy}`);
+  return isStored(taken) ? undefined : blocked('TakingSnapshot', `waiting until EtcdSnapshot ${name} is stored`);
 }
 
 function snapshotFor(o: ClusterFacts, { spec }: EtcdSnapshotSchedule): EtcdSnapshot {
@@ -62,7 +74,7 @@ function snapshotFor(o: ClusterFacts, { spec }: EtcdSnapshotSchedule): EtcdSnaps
   return {
     apiVersion: API_VERSION,
     kind: 'EtcdSnapshot',
-    metadata: { name: nameFor(o, targetMinor(o)), namespace: identity(o.cluster).namespace },
+    metadata: { name: snapshotNames(o)[0], namespace: identity(o.cluster).namespace },
     spec: { clusterRef, destination, ...present({ layout, compression, encryption }) },
   };
 }

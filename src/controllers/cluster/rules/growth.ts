@@ -82,10 +82,14 @@ export function refreshJoinList(o: Observed): Decided {
   return writeJoinList(outdated, entries, message);
 }
 
-/** A member that never joined has no data: with an outdated spec, it is deleted and recreated. */
+/**
+ * A member that never joined has no data: with an outdated spec, it is deleted and recreated. One whose etcd has started, and has
+ * crashed before it joined, has none that the voters lack.
+ */
 export function rebuildJoining(o: Observed): Decided {
   for (const m of joining(o)) {
-    if (isUpToDate(m, joinTarget(o)) || blockedBy(o, entryOf(o, m)?.id, 'discardJoiner')) continue;
+    if (isUpToDate(m, joinTarget(o))) continue;
+    if (blockedBy(o, entryOf(o, m)?.id, 'discardJoiner') && blockedBy(o, nameOf(m), 'rejoin')) continue;
     return {
       message: `the spec changed before ${nameOf(m)} joined: recreating it`,
       steps: [{ do: 'delete', what: refTo('EtcdMember', m.object) }],

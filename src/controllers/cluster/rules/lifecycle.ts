@@ -1,12 +1,9 @@
 /** Rules about the cluster as a whole: deletion, adoption, conflicts, and the target that members are built from. */
-import type { EtcdClusterStatus, Target } from '../../../api/etcd-cluster-status.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../../../api/names.ts';
 import { controllerOf, identity, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
-import { RESTART_FIELDS } from '../../../domain/pod-template.ts';
 import { whileSuspended } from '../../../domain/suspend.ts';
 import { FOREIGN_RECHECK_MS } from '../../../domain/timing.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
-import { iso } from '../../../lib/time.ts';
 import { changesOf } from '../../../runtime/compose.ts';
 import { independent, refTo } from '../../../runtime/plan.ts';
 import {
@@ -21,9 +18,9 @@ import {
   wanted,
 } from '../observed.ts';
 import { retainSteps } from '../quarantine.ts';
-import { lackedFields } from '../rollout/template.ts';
+import { editedRollout } from '../rollout/edit.ts';
 import { relabelSteps } from '../services.ts';
-import { progressDeadline, sameField, specBlockedBy } from '../spec-drift.ts';
+import { progressDeadline, specBlockedBy } from '../spec-drift.ts';
 import { voterSteps } from '../voters.ts';
 
 export const beingDeleted = (o: Observed): Decided =>
@@ -102,25 +99,12 @@ export const adoptTarget = (o: Observed): Contributed => {
   const replicas = isPauseHeld(o) ? observed.replicas : target.replicas;
   const adopted = { ...target, replicas, ...(metadata && { additionalMetadata: metadata }) };
   if (sameJson(observed, adopted)) return undefined;
+  const rollout = editedRollout(o);
   return {
     message: 'the spec changed',
-    latch: { observed: adopted, progressDeadline: progressDeadline(o), ...startedRollout(o, observed, adopted) },
+    latch: { observed: adopted, progressDeadline: progressDeadline(o), ...(rollout && { rollout }) },
   };
 };
-
-/**
- * Rolls the edit out from the next reconcile on, when it is recorded what all members had before. An operator that takes the
- * cluster over has not observed the edit, and restarts no member.
- */
-function startedRollout(o: Observed, before: Target, after: Target): Pick<EtcdClusterStatus, 'rollout'> {
-  const isEdit = RESTART_FIELDS.some((field) => !sameField(field, before, after));
-  const { members, rollout } = o.cluster.status ?? {};
-  if (!isFormed(o) || !isEdit || members === undefined) return {};
-  const { replicas: _, ...template } = before;
-  const isReached = rollout?.since === undefined && o.members.every((m) => lackedFields(m, before).length === 0);
-  const previous = isReached ? template : rollout?.previous;
-  return { rollout: { since: iso(o.now), ...(previous && { previous }) } };
-}
 
 /** Members carry the deletionPolicy for their PVCs: once the cluster is deleted, the member controller cannot read it there. */
 export const propagateDeletionPolicy = (o: Observed): Contributed => {

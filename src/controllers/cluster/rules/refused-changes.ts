@@ -17,5 +17,5 @@ export const restartRefusing =
     const decision = restarting(o, { m: next.m, message, reason: 'RestartingMember' });
     if (next.recorded) return decision;
     const record = { member: nameOf(next.m), pod: next.m.pod.uid ?? '', at: iso(o.now) };
-    return { ...decision, latch: { refusedChange: { change, restarts: [...restarts, record] } } };
+    return { ...decision, latch: { ...decision.latch, refusedChange: { change, restarts: [...restarts, record] } } };
   };

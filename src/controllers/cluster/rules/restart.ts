@@ -1,18 +1,18 @@
 /** Rules that restart outdated members, one after the other. */
 import { ROLE_VOTER } from '../../../api/names.ts';
-import type { Step } from '../../../runtime/plan.ts';
+import { refTo, type Step } from '../../../runtime/plan.ts';
 import { ROTATING } from '../credentials/state.ts';
 import { isBeingDefragmented } from '../defragmentation.ts';
-import { type Contributed, type Decided, type MemberView, nameOf, type Observed } from '../observed.ts';
+import { type Contributed, type Decided, isInMemory, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { brokenMembersToUpdate } from '../rollout/broken.ts';
-import { changesVersion, restartCandidate } from '../rollout/candidate.ts';
+import { restartCandidate } from '../rollout/candidate.ts';
 import { cutOffMembers } from '../rollout/expired.ts';
 import { rolloutFailure } from '../rollout/failure.ts';
 import { relabelMemberSteps } from '../rollout/metadata.ts';
 import { podOf } from '../rollout/pod-ref.ts';
-import { ROLLING_OUT } from '../rollout/reasons.ts';
+import { isEditReason, ROLLING_OUT } from '../rollout/reasons.ts';
 import { deadlineOf, drainingForMs, restarting, trafficPatch } from '../rollout/restart.ts';
-import { dueFields, ROLLOUT_FAILED, templateOf } from '../rollout/state.ts';
+import { changesVersion, dueFields, isOnDelete, ROLLOUT_FAILED, templateOf } from '../rollout/state.ts';
 import { describedFields } from '../rollout/template.ts';
 import { updateSteps } from '../rollout/update.ts';
 import { beforeVersionChange, versionChangeBlockedBy } from '../rollout/version-change.ts';
@@ -21,7 +21,7 @@ export function restart(o: Observed): Decided {
   const { m, reasons = [] } = restartCandidate(o) ?? {};
   const [first] = reasons;
   if (!m || !first) return undefined;
-  const before = changesVersion(o, m) ? beforeVersionChange(o) : undefined;
+  const before = isEditReason(first) && changesVersion(o, m) ? beforeVersionChange(o) : undefined;
   if (before) return before;
   const message = `${nameOf(m)} is restarted ${reasons.map((each) => each.message).join(', ')}`;
   return restarting(o, { m, message, reason: first.reason });
@@ -39,20 +39,27 @@ export function restartExpired(o: Observed): Decided {
   return { message, steps, restarts: m, event: { type: 'Normal', reason: ROTATING, note: message } };
 }
 
+/** The resourceVersion makes the deletion fail if the EtcdMember has changed: a member that has just recovered stays. */
+const rejoinSteps = (m: MemberView): readonly Step[] => [
+  { do: 'delete', what: refTo('EtcdMember', m.object, { resourceVersion: true }) },
+];
+
+const remakeSteps = (o: Observed, m: MemberView): readonly Step[] => {
+  const isDeleted = m.pod.is === 'present' && m.pod.terminating !== true;
+  return [...updateSteps(o, m), ...(isDeleted ? [{ do: 'delete', what: podOf(m) } as const] : [])];
+};
+
 /**
  * The Pod of a member that takes no part is replaced by one with the present template, without waiting for other members. This is
- * how a wrong edit is taken back.
+ * how a wrong edit is taken back. A member in memory is replaced as a whole, by one that joins as a learner.
  */
 export function updateBroken(o: Observed): Decided {
   const m = brokenMembersToUpdate(o).find((each) => each.blockedBy === undefined)?.m;
   if (!m) return undefined;
-  const isDeleted = m.pod.is === 'present' && m.pod.terminating !== true;
-  const steps: readonly Step[] = [
-    ...updateSteps(o, m),
-    ...(isDeleted ? [{ do: 'delete', what: podOf(m) } as const] : []),
-  ];
+  const steps = isInMemory(m) ? rejoinSteps(m) : remakeSteps(o, m);
   const fields = describedFields(dueFields(o, m), templateOf(o, m));
-  const message = `${nameOf(m)} is not ready, and is restarted with another ${fields}`;
+  const how = isInMemory(m) ? 'replaced by a member' : 'restarted';
+  const message = `${nameOf(m)} is not ready, and is ${how} with another ${fields}`;
   const event = { type: 'Normal', reason: ROLLING_OUT, note: message } as const;
   return { message, ...deadlineOf(o, m), steps, restarts: m, event };
 }
@@ -67,12 +74,12 @@ export function stopRollout(o: Observed): Decided {
 
 /** With updateStrategy OnDelete, EtcdMembers are changed, and their Pods follow when a user deletes them. */
 export function updateSpecs(o: Observed): Decided {
-  if (o.cluster.spec.updateStrategy?.type !== 'OnDelete') return undefined;
+  if (!isOnDelete(o)) return undefined;
+  const isChanging = o.members.some((each) => changesVersion(o, each) && dueFields(o, each).length > 0);
+  const before = isChanging && !versionChangeBlockedBy(o) ? beforeVersionChange(o) : undefined;
+  if (before) return before;
   const m = o.members.find((each) => updateSteps(o, each).length > 0);
-  if (!m) return undefined;
-  const before = changesVersion(o, m) ? (versionChangeBlockedBy(o) ?? beforeVersionChange(o)) : undefined;
-  if (before) return 'reason' in before ? undefined : before;
-  return { message: `the next Pod of ${nameOf(m)} has the edit`, steps: updateSteps(o, m) };
+  return m && { message: `the next Pod of ${nameOf(m)} has the edit`, steps: updateSteps(o, m) };
 }
 
 export function relabelMembers(o: Observed): Contributed {
