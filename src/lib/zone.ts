@@ -9,7 +9,7 @@ export type Zone = string;
 const DAY_MS = 86_400_000;
 
 const at = (zone: Zone, time: number): Temporal.ZonedDateTime =>
-  Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(zone);
+  Temporal.Instant.fromEpochMilliseconds(Math.floor(time)).toZonedDateTimeISO(zone); // it refuses fractions, which a steered clock has
 
 /** The longest name has 32 characters. */
 const MAX_NAME = 64;

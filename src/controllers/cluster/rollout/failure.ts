@@ -2,10 +2,12 @@
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../../api/etcd-member.ts';
+import type { Template } from '../../../api/template.ts';
 import { findCondition } from '../../../domain/conditions.ts';
 import { isSuspended, SUSPENDED } from '../../../domain/suspend.ts';
 import { iso } from '../../../lib/time.ts';
 import {
+  createdAt,
   desired,
   evidence,
   isNotBeingDeleted,
@@ -22,15 +24,23 @@ import { editedRollout } from './edit.ts';
 import { failedRollout, isChanged, isOnDelete, previousTemplate, restartRequest } from './state.ts';
 import { describedFields, differingFields, lackedFields } from './template.ts';
 
-/** What a wrong edit looks like, too: an unknown flag, or a version that does not start with the data. */
-const LIKE_A_WRONG_EDIT: readonly string[] = [EVIDENCE.crashLooping, EVIDENCE.dataInvalid];
+/** Another etcd may not start with the data of the previous one; other edits do not make data unreadable. */
+const ANOTHER_ETCD: readonly (keyof Template)[] = ['version', 'image', 'extraArgs'];
+
+const mayMisreadData = (o: Observed, m: MemberView): boolean => {
+  const { previous } = o.cluster.status?.rollout ?? {};
+  return !previous || differingFields(m, previous).some((field) => ANOTHER_ETCD.includes(field));
+};
 
 /**
  * The failure evidence of a member that was just changed proves nothing about its data: it would lose its volume to an edit that a
- * user can take back.
+ * user can take back. An unknown flag looks like a crash loop.
  */
-export const isEvidenceSuspended = (o: Observed, m: MemberView): boolean =>
-  isChanged(o, m) && LIKE_A_WRONG_EDIT.includes(evidence(m)?.reason ?? '');
+export function isEvidenceSuspended(o: Observed, m: MemberView): boolean {
+  if (!isChanged(o, m)) return false;
+  const reason = evidence(m)?.reason;
+  return reason === EVIDENCE.crashLooping || (reason === EVIDENCE.dataInvalid && mayMisreadData(o, m));
+}
 
 export const isServing = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && isHealthy(o, m);
 
@@ -42,6 +52,9 @@ export const isNodeDown = ({ nodeGone, nodeReady }: MemberView): boolean =>
 export const hasEdit = (o: Observed, m: MemberView): boolean =>
   isChanged(o, m) && lackedFields(m, wanted(o)).length === 0;
 
+/** Its etcd runs with the edit; that it is no healthy voter has another cause, such as peers that are away. */
+const runsWithEdit = ({ pod }: MemberView): boolean => pod.is === 'present' && pod.terminating !== true && pod.ready;
+
 /** Members that have the edit and do not serve. */
 function triedMembers(o: Observed): readonly MemberView[] {
   if (desired(o) === 0 || failedRollout(o)) return [];
@@ -50,6 +63,7 @@ function triedMembers(o: Observed): readonly MemberView[] {
       isNotBeingDeleted(m) &&
       hasEdit(o, m) &&
       !isServing(o, m) &&
+      !runsWithEdit(m) &&
       !isNodeDown(m) &&
       (evidence(m) === undefined || isEvidenceSuspended(o, m)),
   );
@@ -83,7 +97,19 @@ function failedMember(o: Observed): MemberView | undefined {
   if (findCondition(o.cluster.status?.conditions, SUSPENDED)) return undefined;
   if (deadline === undefined || o.now < Date.parse(deadline)) return undefined;
   if (editedRollout(o)) return undefined; // the member gets another edit at once
-  return triedMembers(o).find((m) => observed !== undefined && differingFields(m, observed).length === 0);
+  return triedMembers(o).find(
+    (m) => observed !== undefined && differingFields(m, observed).length === 0 && unreadyForMs(o, m) >= deadlineMs(o),
+  );
+}
+
+const deadlineMs = ({ cluster }: Observed): number =>
+  (cluster.spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS) * 1_000;
+
+/** A member that was ready with the edit and is restarted for another reason, or has just joined, has not failed; nor has one for which only the wall clock has jumped ahead. */
+function unreadyForMs(o: Observed, m: MemberView): number {
+  const ready = readyCondition(m.object);
+  if (ready?.status === 'True') return 0;
+  return o.now - (o.clockAheadMs ?? 0) - (ready ? Date.parse(ready.lastTransitionTime) : createdAt(m));
 }
 
 export interface Failure {
@@ -96,7 +122,7 @@ export function rolloutFailure(o: Observed): Failure | undefined {
   const m = failedMember(o);
   if (!m) return undefined;
   const { rollout = {} } = o.cluster.status ?? {};
-  const seconds = o.cluster.spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS;
+  const seconds = deadlineMs(o) / 1_000;
   const fields = rollout.previous ? describedFields(differingFields(m, rollout.previous), m.object.spec) : 'the edit';
   const since = readyCondition(m.object)?.message ?? 'no status yet';
   const back = previousTemplate(o)

@@ -41,15 +41,15 @@ function nextStep(o: Observed, { m, message, reason }: Restart): ClusterDecision
   // Data in memory is lost with the Pod, which would come back empty: the whole member is replaced.
   const isReplaced = votes && isInMemory(m);
   if (isReplaced && editedRollout(o)) return { message: `${message}; recording the edit first` };
-  const steps: readonly Step[] = isReplaced
-    ? [{ do: 'delete', what: refTo('EtcdMember', m.object) }]
-    : [...updateSteps(o, m), { do: 'delete', what: podOf(m) }];
+  const updates = isReplaced ? [] : updateSteps(o, m);
+  const what = isReplaced ? refTo('EtcdMember', m.object) : podOf(m);
   const latch = { ...deadlineOf(o, m).latch, ...(isReplaced && recordedChecks(o, m)) };
   return {
     message,
     ...(Object.keys(latch).length > 0 && { latch }),
-    steps,
-    event: { type: 'Normal', reason, note: message },
+    ...(updates.length > 0
+      ? { steps: updates }
+      : { steps: [{ do: 'delete', what }], event: { type: 'Normal', reason, note: message } }),
   };
 }
 

@@ -40,7 +40,11 @@ const stampSteps = (m: MemberView): readonly Step[] =>
     ? [{ do: 'patch', to: podOf(m), fields: { metadata: { annotations: stampAnnotation(stampOf(m.object)) } } }]
     : [];
 
-/** Before the Pod is deleted. Empty when its EtcdMember has been changed already, or another reason restarts the member. */
+/**
+ * Empty when its EtcdMember has been changed already, or another reason restarts the member. The Pod is deleted in a later reconcile,
+ * whose cache shows the changed EtcdMember: while the watch is late, the member controller would create the next Pod from the old
+ * one, and the member would restart twice.
+ */
 export function updateSteps(o: ClusterFacts, m: MemberView): readonly Step[] {
   const [before, after] = [m.object, successorOf(o, m)];
   const fields = mergePatch(

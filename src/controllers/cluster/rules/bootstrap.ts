@@ -7,6 +7,7 @@ import { clusterToken } from '../../../api/names.ts';
 import { identity } from '../../../domain/ownership.ts';
 import { QUIET_START_MS, SEED_DEAD_AFTER, SEED_PROBE } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
+import { iso } from '../../../lib/time.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { seedMember } from '../build.ts';
 import {
@@ -29,6 +30,7 @@ import {
 } from '../observed.ts';
 import { replacing } from '../replacement.ts';
 import { chosenBy, restoreMessage } from '../restore.ts';
+import { lackedFields } from '../rollout/template.ts';
 import { serviceSteps } from '../services.ts';
 import { progressDeadline, unapplied } from '../spec-drift.ts';
 import { voterPatch } from '../voters.ts';
@@ -146,6 +148,10 @@ function rebuildDeadSeed(o: Observed, seed: MemberView): Decided {
   return { ...decision, latch: { ...decision.latch, ...successor(o, seed) } };
 }
 
+/** An edit is adopted at once before the cluster has formed, and its seed may run with the previous spec. */
+const editedMeanwhile = (o: Observed, seed: MemberView): EtcdClusterStatus =>
+  lackedFields(seed, wanted(o)).length > 0 ? { rollout: { since: iso(o.now) } } : {};
+
 /** Records the cluster ID once the seed responds and is the only member. Not from a seed that is being deleted: its data is deleted with it. */
 export function discover(o: Observed): Decided {
   const seed = seedView(o);
@@ -161,7 +167,7 @@ export function discover(o: Observed): Decided {
   const message = `etcd cluster ${o.etcd.clusterID} is bootstrapped`;
   return {
     message,
-    latch: { clusterID: o.etcd.clusterID, ...chosenBy(o, seed) },
+    latch: { clusterID: o.etcd.clusterID, ...chosenBy(o, seed), ...editedMeanwhile(o, seed) },
     steps: [voterPatch(seed, true)],
     event: { type: 'Normal', reason: 'ClusterDiscovered', note: message },
   };

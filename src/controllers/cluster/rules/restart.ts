@@ -44,10 +44,8 @@ const rejoinSteps = (m: MemberView): readonly Step[] => [
   { do: 'delete', what: refTo('EtcdMember', m.object, { resourceVersion: true }) },
 ];
 
-const remakeSteps = (o: Observed, m: MemberView): readonly Step[] => {
-  const isDeleted = m.pod.is === 'present' && m.pod.terminating !== true;
-  return [...updateSteps(o, m), ...(isDeleted ? [{ do: 'delete', what: podOf(m) } as const] : [])];
-};
+const podDeletion = (m: MemberView): readonly Step[] =>
+  m.pod.is === 'present' && m.pod.terminating !== true ? [{ do: 'delete', what: podOf(m) }] : [];
 
 /**
  * The Pod of a member that takes no part is replaced by one with the present template, without waiting for other members. This is
@@ -56,12 +54,14 @@ const remakeSteps = (o: Observed, m: MemberView): readonly Step[] => {
 export function updateBroken(o: Observed): Decided {
   const m = brokenMembersToUpdate(o).find((each) => each.blockedBy === undefined)?.m;
   if (!m) return undefined;
-  const steps = isInMemory(m) ? rejoinSteps(m) : remakeSteps(o, m);
+  const updates = isInMemory(m) ? [] : updateSteps(o, m);
   const fields = describedFields(dueFields(o, m), templateOf(o, m));
   const how = isInMemory(m) ? 'replaced by a member' : 'restarted';
   const message = `${nameOf(m)} is not ready, and is ${how} with another ${fields}`;
-  const event = { type: 'Normal', reason: ROLLING_OUT, note: message } as const;
-  return { message, ...deadlineOf(o, m), steps, restarts: m, event };
+  const decided = { message, ...deadlineOf(o, m), restarts: m };
+  if (updates.length > 0) return { ...decided, steps: updates };
+  const steps = isInMemory(m) ? rejoinSteps(m) : podDeletion(m);
+  return { ...decided, steps, event: { type: 'Normal', reason: ROLLING_OUT, note: message } };
 }
 
 /** Recorded before the member gets back what it had: otherwise it would get the edit again at once. */
