@@ -1,6 +1,5 @@
 /** The conditions of an EtcdCluster that have files of their own. */
 import type { ConditionUpdate } from '../../domain/conditions.ts';
-import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { SUSPENDED } from '../../domain/suspend.ts';
 import type { UpkeepTask } from '../../runtime/plan.ts';
 import { BACKUP_FRESH, backupConditions } from './backup.ts';
@@ -10,7 +9,7 @@ import { inSyncConditions, MANAGED_OBJECTS_IN_SYNC } from './managed-objects.ts'
 import type { Observed } from './observed.ts';
 import { restoreConditions } from './restore.ts';
 import { VERSION_CHANGE_READY, versionConditions } from './rollout/version-conditions.ts';
-import { IMAGE_ALLOWED, imageConditions, notYet, QUOTA_FITS_VOLUME, quotaConditions } from './spec-drift.ts';
+import { IMAGE_ALLOWED, imageConditions, QUOTA_FITS_VOLUME, quotaConditions } from './spec-drift.ts';
 import {
   FIELDS_IGNORED,
   ignoredConditions,
@@ -31,7 +30,6 @@ export const PASSING = [
   IMAGE_ALLOWED,
   VERSION_CHANGE_READY,
   MANAGED_OBJECTS_IN_SYNC,
-  NOT_YET_SUPPORTED,
   SUSPENDED,
 ];
 
@@ -50,5 +48,4 @@ export const furtherConditions = (
   ...imageConditions(o),
   ...versionConditions(o),
   ...inSyncConditions(o, tasks),
-  ...notYetConditions(notYet(o)),
 ];

@@ -1,16 +1,14 @@
-/** The spec of a cluster, compared with its members and with what this build supports. */
+/** The spec of a cluster, compared with its members and with what the administrator allows. */
 
 import { specOf } from '../../api/defaults.ts';
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
 import type { Resources } from '../../api/resources.ts';
 import { forbiddenImage } from '../../api/security.ts';
 import { DEFAULT_SIZE } from '../../api/storage.ts';
 import { TEMPLATE_FIELDS, type Template } from '../../api/template.ts';
 import { type ConditionUpdate, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
-import { NOT_YET_SUPPORTED, type NotYet, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { RESTART_FIELDS } from '../../domain/pod-template.ts';
 import { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
@@ -19,18 +17,9 @@ import { iso } from '../../lib/time.ts';
 import { type ClusterFacts, type Gathered, isFormed, type MemberView, type Observed, wanted } from './observed.ts';
 import { restoreImpossible } from './restore.ts';
 
-/** Settings that this build does not support yet. They are accepted, and the cluster is not bootstrapped without them. */
-export function notYet(o: ClusterFacts): readonly NotYet[] {
-  const instead = isFormed(o) ? 'the cluster continues unchanged' : 'nothing is started';
-  const message = `${PEER_AUTO_TLS_ANNOTATION} is not supported by this build yet: ${instead}. Create the cluster without it, or wait for a later version of the operator`;
-  return o.cluster.metadata.annotations?.[PEER_AUTO_TLS_ANNOTATION] === 'true' ? [{ subject: 'TLS', message }] : [];
-}
-
 /** Why the spec is not applied, and what a user can do about it. */
 export function specBlockedBy(o: ClusterFacts): Blocked | undefined {
   const { repository, allowed } = o.images;
-  const [unsupported] = notYetConditions(notYet(o));
-  if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
   const image = forbiddenImage(o.images, o.cluster.spec.image?.repository);
   const remedy = `use one of ${[repository, ...allowed].join(', ')}, or ask the administrator to allow it`;
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: `${image}: ${remedy}` };
