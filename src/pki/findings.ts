@@ -23,6 +23,8 @@ type What =
   | { readonly is: 'untrusted'; readonly issuer: string; readonly trust: string }
   /** The operator or other members could not connect to a member. */
   | { readonly is: 'memberNameMissing'; readonly names: readonly string[] }
+  /** Members that run have their names in it; a new one would not. */
+  | { readonly is: 'newMemberNameMissing'; readonly names: readonly string[] }
   /** Clients that verify the server would fail with these host names. */
   | { readonly is: 'clientNameMissing'; readonly names: readonly string[] }
   | { readonly is: 'usageMissing'; readonly usage: Usage }
@@ -52,6 +54,7 @@ export type Finding = What & {
 
 /** Warnings: the cluster is bootstrapped in spite of them. */
 const MINOR: readonly Finding['is'][] = [
+  'newMemberNameMissing',
   'clientNameMissing',
   'gatewayUsageMissing',
   'expiresSoon',
@@ -72,6 +75,7 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   keyMismatch: 'KeyMismatch',
   untrusted: 'Untrusted',
   memberNameMissing: 'NameMissing',
+  newMemberNameMissing: 'NameMissing',
   clientNameMissing: 'NameMissing',
   usageMissing: 'UsageMissing',
   gatewayUsageMissing: 'UsageMissing',
@@ -115,6 +119,8 @@ export function sentenceOf(f: Finding): string {
       return `the certificate in tls.crt of ${secret}, issued by ${f.issuer}, is not signed by a CA in ca.crt of Secret ${f.trust}: add the missing intermediates to tls.crt, or the right CA to ca.crt`;
     case 'memberNameMissing':
       return `the certificate in tls.crt of ${secret} lacks ${list(f.names)}, the host names of present and future members: issue it with ${f.names.length === 1 ? 'that name' : 'those names'}`;
+    case 'newMemberNameMissing':
+      return `the certificate in tls.crt of ${secret} lacks ${list(f.names)}: members that run work with it, and no member is added or replaced. Issue it with ${f.names.length === 1 ? 'that name' : 'those names'} as well`;
     case 'clientNameMissing':
       return `the certificate in tls.crt of ${secret} lacks ${list(f.names)}: clients that connect there fail to verify the server`;
     case 'usageMissing':

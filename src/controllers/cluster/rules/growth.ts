@@ -55,7 +55,7 @@ export function completePending(o: Observed): Decided {
   if (!entries || !pending) return undefined;
   if (entryOf(o, pending))
     return writeJoinList(pending, entries, `writing the initialCluster of member ${nameOf(pending)}`);
-  if (isFull(o) || isVoterUnhealthy(o)) return undefined;
+  if (isFull(o) || isVoterUnhealthy(o) || o.credentials.join.blockedBy) return undefined;
   return { message: `adding member ${nameOf(pending)} to etcd`, steps: [addition(o, nameOf(pending))] };
 }
 
