@@ -175,6 +175,8 @@ export interface LookupTask extends Pick<RestoreTask, 'key' | 'encrypted'> {
   /** Of the EtcdSnapshot. */
   readonly uid: string;
   readonly at: Place;
+  /** An earlier operator wrote no manifest: its snapshot is whole if etcd's own digest at its end matches. */
+  readonly withoutManifest?: boolean;
 }
 
 export interface InstallTask {
