@@ -14,6 +14,7 @@ import { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
+import { sameContent } from './empty-fields.ts';
 import { type ClusterFacts, type Gathered, isFormed, type MemberView, type Observed, wanted } from './observed.ts';
 import { restoreImpossible } from './restore.ts';
 
@@ -81,7 +82,10 @@ const sameResources = (is: Resources = {}, want: Resources = {}): boolean =>
 /** Whether two templates mean the same by a field. */
 export function sameField(field: keyof Template, is: Template, want: Template): boolean {
   if (field === 'storage') return sameQuantity(is.storage.size, want.storage.size);
-  return field === 'resources' ? sameResources(is.resources, want.resources) : sameJson(is[field], want[field]);
+  if (field === 'resources') return sameResources(is.resources, want.resources);
+  // With `spread`, which the earlier operator does not know, an empty list is the opposite of none: no default is added.
+  if (field === 'topologySpreadConstraints' && want.spread !== undefined) return sameJson(is[field], want[field]);
+  return sameContent(is[field], want[field]);
 }
 
 const displayed = (field: keyof Template, template: Template): string => {
