@@ -39,6 +39,8 @@ type What =
   | { readonly is: 'caLost' }
   | { readonly is: 'certManagerMissing' }
   | { readonly is: 'certificateForeign'; readonly certificate: string; readonly owner: string }
+  /** The cluster itself does not need the certificate for applications. */
+  | { readonly is: 'applicationForeign'; readonly object: string; readonly owner: string }
   /** cert-manager is issuing it, and reports no error. */
   | { readonly is: 'certificatePending'; readonly certificate: string; readonly message: string }
   | { readonly is: 'certificateNotReady'; readonly certificate: string; readonly message: string }
@@ -55,6 +57,7 @@ export type Finding = What & {
 /** Warnings: the cluster is bootstrapped in spite of them. */
 const MINOR: readonly Finding['is'][] = [
   'newMemberNameMissing',
+  'applicationForeign',
   'clientNameMissing',
   'gatewayUsageMissing',
   'expiresSoon',
@@ -87,6 +90,7 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   caLost: 'CALost',
   certManagerMissing: 'CertManagerNotInstalled',
   certificateForeign: 'NameConflict',
+  applicationForeign: 'NameConflict',
   certificatePending: 'Issuing',
   certificateNotReady: 'CertificateNotReady',
   renewalFailing: 'RenewalFailing',
@@ -143,6 +147,8 @@ export function sentenceOf(f: Finding): string {
       return 'cert-manager is not installed: the spec needs Certificates of cert-manager.io/v1, and the API server has no such CRD. Install cert-manager; the operator then continues by itself';
     case 'certificateForeign':
       return `Certificate ${f.certificate} exists and belongs to ${f.owner}: delete or rename it, or give the cluster another name`;
+    case 'applicationForeign':
+      return `${f.object} exists and belongs to ${f.owner}: the operator has no client certificate issued for applications. Go on with your own, or rename that object`;
     case 'certificatePending':
       return `cert-manager is issuing Certificate ${f.certificate}: ${f.message}`;
     case 'certificateNotReady':
