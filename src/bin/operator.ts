@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { LEASE_NAME } from '../api/names.ts';
+import { SNAPSHOT_AGENT } from '../domain/agent-task.ts';
 import { HANDSHAKE_TIMEOUT_MS } from '../domain/timing.ts';
 import { EtcdClient } from '../etcd/client.ts';
 import { guarded } from '../etcd/guarded.ts';
@@ -195,6 +196,14 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+/** The bundle beside this one: its libraries would cost the operator memory. */
+const agentURL = (): string =>
+  new URL(import.meta.url.endsWith('.ts') ? 'agent.ts' : 'agent.mjs', import.meta.url).href;
+
+if (import.meta.main && process.argv[2] === SNAPSHOT_AGENT) {
+  const { main: agent } = (await import(agentURL())) as { readonly main: () => Promise<never> };
+  await agent();
+}
 if (import.meta.main) {
   reportCrashes();
   process.exit(await main(process.argv.slice(2)));
