@@ -17,7 +17,7 @@ const READY = { type: 'Ready', status: 'True' };
 const built = requestedNeeds(cluster).map((need) => ({ need, wanted: certificateFor(cluster, need, 'cluster.local') }));
 
 /** Everything is issued, except for what this Certificate and the findings about its Secret are. */
-const fresh = (is: 'foreign' | 'ours', findings: readonly Finding[]): Gathered => ({
+const fresh = (is: 'foreign' | 'ours' | 'absent', findings: readonly Finding[]): Gathered => ({
   ...world([]),
   cluster,
   etcd: { is: 'notAsked' },
@@ -33,9 +33,11 @@ const fresh = (is: 'foreign' | 'ours', findings: readonly Finding[]): Gathered =
     certificates: built.map(({ need, wanted }) => ({
       wanted,
       holding:
-        need.role === 'application' && is === 'foreign'
-          ? { is: 'foreign', owner: 'no controller' }
-          : { is: 'ours', object: { ...wanted, status: { conditions: [READY] } } },
+        need.role !== 'application' || is === 'ours'
+          ? { is: 'ours', object: { ...wanted, status: { conditions: [READY] } } }
+          : is === 'absent'
+            ? { is }
+            : { is, owner: 'no controller' },
     })),
   } as Gathered['issuance'] & object,
 });
@@ -63,4 +65,14 @@ test.each<[string, Gathered, string]>([
   const condition = findCondition(status?.conditions, 'CertificatesValid');
   expect([condition?.status, condition?.reason]).toEqual(['True', 'NameConflict']);
   expect(condition?.message).toContain(`${named} exists and belongs to no controller`);
+});
+
+test('no Certificate is requested that would overwrite a Secret of a user', () => {
+  const object = `Secret ${secret}`;
+  const created = (findings: readonly Finding[]): readonly string[] =>
+    (decide(fresh('absent', findings)).contributions ?? []).map(({ row }) => row);
+  expect(created([{ is: 'secretMissing', secret }])).toContain('requestCertificates');
+  expect(created([{ is: 'applicationForeign', secret, owner: 'no controller', object }])).not.toContain(
+    'requestCertificates',
+  );
 });
