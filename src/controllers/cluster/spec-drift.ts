@@ -11,10 +11,9 @@ import { type ConditionUpdate, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../domai
 import type { Blocked } from '../../domain/disruption.ts';
 import { RESTART_FIELDS } from '../../domain/pod-template.ts';
 import { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
-import { sameJson } from '../../lib/merge-patch.ts';
+import { isObject, sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
-import { sameContent } from './empty-fields.ts';
 import { type ClusterFacts, type Gathered, isFormed, type MemberView, type Observed, wanted } from './observed.ts';
 import { restoreImpossible } from './restore.ts';
 
@@ -78,6 +77,34 @@ const sameAmounts = (is: Amounts = {}, want: Amounts = {}): boolean =>
 /** Compares quantities by value: 1024Mi equals 1Gi. */
 const sameResources = (is: Resources = {}, want: Resources = {}): boolean =>
   sameAmounts(is.limits, want.limits) && sameAmounts(is.requests, want.requests) && sameJson(is.claims, want.claims);
+
+/**
+ * Maps, as opposed to objects with fields of their own. The types of the earlier operator drop empty lists and maps from the
+ * EtcdMembers that it writes: a spec with one would never match its members. Only these: an empty selector, for example, selects
+ * everything, and an absent one nothing.
+ */
+const MAPS = ['labels', 'annotations', 'matchLabels', 'nodeSelector'];
+
+const isEmpty = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (!isObject(value)) return value;
+  const kept = Object.entries(value).filter(
+    ([key, each]) => !(isEmpty(each) && (Array.isArray(each) || MAPS.includes(key))),
+  );
+  return Object.fromEntries(kept.map(([key, each]) => [key, withoutEmpty(each)]));
+}
+
+/** A whole field of the template: without content it asks for nothing. */
+const contentOf = (field: unknown): unknown => {
+  const content = withoutEmpty(field);
+  return isEmpty(content) ? undefined : content;
+};
+
+/** Whether the types of the earlier operator write the same for both. */
+const sameContent = (a: unknown, b: unknown): boolean => sameJson(contentOf(a), contentOf(b));
 
 /** Whether two templates mean the same by a field. */
 export function sameField(field: keyof Template, is: Template, want: Template): boolean {
