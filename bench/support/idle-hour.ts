@@ -38,7 +38,7 @@ export async function startHours(through: Identity, namespace: string): Promise<
     signal: over.signal,
     heartbeat: new ApiServerHeartbeat(clock),
     ...OUTSIDE,
-    parts: { stores: [], optional: [], controllers: [], deadWatches: [] },
+    parts: { stores: [], optional: [], controllers: [], deadWatches: [], outdated: [] },
   };
   const client = new HttpClient(new Transport(() => Promise.resolve(through)));
   const etcd = new EtcdClient(() => clock.monotonic(), {

@@ -68,5 +68,7 @@ test.each<[string, () => Mounted, Mounted]>([
     { ...running, bundles: { ...nothing, peer: ['b'] } },
   ],
 ])('a cluster mounts: %s', (_what, found, expected) => {
-  expect(found()).toStrictEqual(expected);
+  const { hosts = [], ...mounted } = found();
+  expect(mounted).toStrictEqual(expected);
+  expect(hosts.every((host) => host.endsWith('.db.ns.svc'))).toBe(true);
 });

@@ -2,6 +2,7 @@
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL, type EtcdPortName } from '../api/names.ts';
+import { memberHost } from '../domain/member-address.ts';
 import { controllerOf } from '../domain/ownership.ts';
 import type { Pod } from '../gen/kube.ts';
 import { refKey } from '../kube/object.ts';
@@ -39,6 +40,7 @@ export function mountedIn(
   return {
     running: running.length > 0,
     complete: found.every(({ dormant, pod }) => dormant || pod !== undefined),
+    hosts: own.map(memberHost),
     bundles: { client: named('client'), peer: named('peer') },
   };
 }

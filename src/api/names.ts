@@ -184,6 +184,8 @@ export const defragSlotOf = (policy: string, defrag: string): number | undefined
 export const pruneJobName = (schedule: string, about: string): string => `${schedule}-prune-${shortName(about, 1)}`;
 export const drillJobName = (schedule: string, about: string): string => `${schedule}-drill-${shortName(about, 1)}`;
 export const snapshotJobName = (snapshot: string): string => `${snapshot}-snapshot`;
+/** Looks the snapshot of an earlier operator's Job up in the store. */
+export const lookupJobName = (snapshot: string): string => `${snapshot}-lookup`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;
 

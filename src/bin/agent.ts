@@ -4,7 +4,7 @@ import { AgentFailure } from '../agent/failure.ts';
 import { withoutSecrets } from '../agent/secrets.ts';
 import { runTask } from '../agent/tasks/tasks.ts';
 import { exitCodeOf, type Result, resultText } from '../domain/agent-result.ts';
-import { RESULT_FILE, TASK_VARIABLE } from '../domain/agent-task.ts';
+import { RESULT_FILE, SNAPSHOT_AGENT, TASK_VARIABLE } from '../domain/agent-task.ts';
 
 const INTERRUPTED = new AgentFailure(
   'TimedOut',
@@ -37,7 +37,8 @@ function end(result: Result): never {
   process.exit(exitCodeOf(result));
 }
 
-async function main(): Promise<never> {
+/** Also for the operator's program, under the names of the Go operator's sub-commands. */
+export async function main(): Promise<never> {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => {
@@ -46,7 +47,15 @@ async function main(): Promise<never> {
     });
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.once(event, (error: unknown) => end(failed(error)));
+  if (process.argv[2] === SNAPSHOT_AGENT) return end(await snapshotOfGo(stop.signal).catch(failed));
   return end(await runTask(process.argv[2] ?? '', process.env[TASK_VARIABLE], stop.signal).catch(failed));
+}
+
+async function snapshotOfGo(signal: AbortSignal): Promise<Result> {
+  const { markerOf, snapshotAgent } = await import('../agent/tasks/snapshot-agent.ts');
+  const result = await snapshotAgent(process.env, signal);
+  process.stdout.write(`${markerOf(result)}\n`);
+  return result;
 }
 
 if (import.meta.main) await main();

@@ -50,6 +50,17 @@ test.each([
   expect(parseFlags(args, {})).toMatchObject({ leaderElect, metricsBindAddress: ':9090' });
 });
 
+test.each([
+  [['--zap-devel', '--leader-elect'], 'info'],
+  [['--zap-devel=true', '--zap-encoder=json', '--zap-stacktrace-level', 'panic', '--leader-elect'], 'info'],
+  [['-zap-log-level=debug', '--zap-time-encoding=rfc3339', '--leader-elect'], 'debug'],
+  [['--zap-log-level', '5', '--leader-elect'], 'debug'],
+  [['--zap-log-level=error', '--leader-elect'], 'error'],
+  [['--zap-log-level=error', '--log-level=warn', '--leader-elect'], 'warn'],
+])('%j of a Deployment of the Go operator is accepted', (args, logLevel) => {
+  expect(parseFlags(args, {})).toMatchObject({ leaderElect: true, logLevel });
+});
+
 test('--observe-only is a flag without a value', () => {
   expect(parseFlags(['--observe-only'], {}).observeOnly).toBe(true);
   expect(parseFlags(['--observe-only=false', '--leader-elect'], {})).toMatchObject({
@@ -78,7 +89,7 @@ test('environment variables are used where no flag is set', () => {
 });
 
 test.each([
-  [['--zap-devel'], "error: unknown option '--zap-devel'"],
+  [['--zap-unknown'], "error: unknown option '--zap-unknown'"],
   [['run'], 'too many arguments'],
   [['--leader-elect=maybe'], '--leader-elect must be true or false'],
   [['--observe-only=maybe'], '--observe-only must be true or false'],

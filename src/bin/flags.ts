@@ -1,5 +1,5 @@
 /** The command line of the operator: flags and environment variables of earlier versions keep working. */
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { USER } from '../api/security.ts';
 import { OPEN, type Tenancy } from '../domain/tenancy.ts';
 import { isObject } from '../lib/merge-patch.ts';
@@ -51,9 +51,20 @@ const GRACE_SECONDS = '120';
 /** Go programs accept one dash as well as two. */
 const twoDashes = (arg: string): string => (/^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg);
 
-const BOOLEANS = ['--leader-elect', '--observe-only', '--cluster-scoped'];
+const BOOLEANS = ['--leader-elect', '--observe-only', '--cluster-scoped', '--zap-devel'];
 /** `--leader-elect` alone is true; a value needs the equals sign, so that it never swallows the next flag. */
 const bareBoolean = (arg: string): string => (BOOLEANS.includes(arg) ? `${arg}=true` : arg);
+
+/** Flags of the Go operator's logger. Deployments that users wrote have them: they are accepted, and only the level has an effect. */
+const ZAP = ['devel', 'encoder', 'log-level', 'stacktrace-level', 'time-encoding'];
+const acceptedFlags = ZAP.map((name) => new Option(`--zap-${name} <value>`).hideHelp());
+
+/** Its levels are also numbers, of which 1 is debug; `panic` is the highest one. */
+function levelOf(zap: string | undefined): string {
+  if (zap === undefined) return 'info';
+  if (zap === 'debug' || /^[1-9]\d*$/.test(zap)) return 'debug';
+  return zap === 'error' || zap === 'panic' ? 'error' : 'info';
+}
 
 const list = (value: string): readonly string[] =>
   value
@@ -116,7 +127,7 @@ function command(output: string[]): Command {
     .option('--watch-namespace <list>', 'namespaces to watch, comma-separated; empty: all; env WATCH_NAMESPACE')
     .option('--kubeconfig <file>', 'kubeconfig file for running outside of a Pod')
     .option('--namespace <name>', 'namespace of the Lease; env POD_NAMESPACE, else that of the Pod')
-    .option('--log-level <level>', 'debug, info, warn or error', 'info');
+    .option('--log-level <level>', 'debug, info, warn or error; default: info');
 }
 
 /** Unknown keys are an error: a misspelt one would leave the operator more open than the administrator believes. */
@@ -144,6 +155,7 @@ const domainIn = (resolvConf: string): string =>
 export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
   const output: string[] = [];
   const program = command(output);
+  for (const flag of acceptedFlags) program.addOption(flag);
   try {
     program.parse(args.map(twoDashes).map(bareBoolean), { from: 'user' });
   } catch (error) {
@@ -176,6 +188,6 @@ export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
     watchNamespaces: list(options['watchNamespace'] ?? env['WATCH_NAMESPACE'] ?? ''),
     kubeconfig: options['kubeconfig'] || undefined,
     namespace: options['namespace'] || env['POD_NAMESPACE'] || undefined,
-    logLevel: options['logLevel'] ?? 'info',
+    logLevel: options['logLevel'] ?? levelOf(options['zapLogLevel']),
   };
 }

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { LEASE_NAME } from '../api/names.ts';
+import { SNAPSHOT_AGENT } from '../domain/agent-task.ts';
 import { HANDSHAKE_TIMEOUT_MS } from '../domain/timing.ts';
 import { EtcdClient } from '../etcd/client.ts';
 import { guarded } from '../etcd/guarded.ts';
@@ -23,6 +24,7 @@ import { createMetrics, LATENCY, type Metrics } from '../runtime/metrics.ts';
 import { startControllers } from './controllers.ts';
 import { reportCrashes } from './crash.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
+import { whenCurrent } from './outdated-crds.ts';
 import { type Parts, type Process, type Stores, startStores } from './stores.ts';
 
 async function leadership(client: HttpClient, { flags, log, identity }: Process): Promise<Leadership | undefined> {
@@ -112,7 +114,8 @@ async function servePages({ flags, metrics, heartbeat, parts }: Process): Promis
     '/readyz': () => {
       const { needed: missing, notes } = missingKinds(parts);
       const { sinceResponseMs } = heartbeat;
-      return ready({ unsynced: unsynced(), missing, notes, sinceResponseMs, observeOnly: flags.observeOnly });
+      const { outdated } = parts;
+      return ready({ unsynced: unsynced(), missing, outdated, notes, sinceResponseMs, observeOnly: flags.observeOnly });
     },
   };
   const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
@@ -143,13 +146,18 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
     throw new Usage(`cannot find the API server: ${error instanceof Error ? error.message : String(error)}`, 2);
   });
   const identity = `${hostname()}_${randomUUID()}`;
-  const parts: Parts = { stores: [], optional: [], controllers: [], deadWatches: [] };
+  const parts: Parts = { stores: [], optional: [], controllers: [], deadWatches: [], outdated: [] };
   const self: Process = { flags, clock, log, metrics, identity, signal, heartbeat, ...OUTSIDE, parts };
   const stores = startStores(client, self);
   const closePages = await servePages(self);
   void heartbeat.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);
   try {
     await whenSynced(parts, clock, signal);
+    // One that only observes writes no field that could be lost, and runs beside an earlier operator and its CRDs.
+    if (!flags.observeOnly)
+      await whenCurrent(client.transport, self, (outdated) => {
+        parts.outdated = outdated;
+      });
     return await lead(client, stores, self);
   } catch (error) {
     if (signal.aborted) return 0;
@@ -188,6 +196,14 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+/** The bundle beside this one: its libraries would cost the operator memory. */
+const agentURL = (): string =>
+  new URL(import.meta.url.endsWith('.ts') ? 'agent.ts' : 'agent.mjs', import.meta.url).href;
+
+if (import.meta.main && process.argv[2] === SNAPSHOT_AGENT) {
+  const { main: agent } = (await import(agentURL())) as { readonly main: () => Promise<never> };
+  await agent();
+}
 if (import.meta.main) {
   reportCrashes();
   process.exit(await main(process.argv.slice(2)));

@@ -66,6 +66,8 @@ export interface Parts {
   optional: readonly OptionalCache[];
   controllers: readonly Running[];
   readonly deadWatches: string[];
+  /** CRDs that are older than this operator, each as a sentence. */
+  outdated: readonly string[];
 }
 
 export type Running = Pick<Controller<never, never, never>, 'name' | 'depth' | 'oldestReconcileMs' | 'stop'>;

@@ -16,6 +16,9 @@ export const STATE_VARIABLE = 'INITIAL_CLUSTER_STATE';
 /** The agent writes its result here: the kubelet puts up to 4096 bytes of it into the Pod's status. */
 export const RESULT_FILE = '/dev/termination-log';
 
+/** The sub-command with which Jobs of the Go operator's tools start the operator's program. */
+export const SNAPSHOT_AGENT = 'snapshot-agent';
+
 /** Mount paths in an agent's container. */
 export const MOUNTS = {
   /** The keys of the location's credentialsSecretRef. */
@@ -175,6 +178,8 @@ export interface LookupTask extends Pick<RestoreTask, 'key' | 'encrypted'> {
   /** Of the EtcdSnapshot. */
   readonly uid: string;
   readonly at: Place;
+  /** An earlier operator wrote no manifest: its snapshot is whole if etcd's own digest at its end matches. */
+  readonly withoutManifest?: boolean;
 }
 
 export interface InstallTask {

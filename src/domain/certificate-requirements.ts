@@ -16,7 +16,6 @@ import {
   peerCAName,
   peerMountName,
   peerRequestName,
-  type Scheme,
   serverMountName,
   serverRequestName,
 } from '../api/names.ts';
@@ -141,9 +140,6 @@ function peerNeeds(
   }
   return [{ role: 'peer', from: 'user', secret: secretRef?.name ?? '', mount }];
 }
-
-/** The peer scheme of new members. */
-export const peerScheme = ({ spec }: EtcdCluster): Scheme => (spec.tls?.peer ? 'https' : 'http');
 
 export interface CertificateNames {
   /** Names of members; a wildcard covers present and future ones. */

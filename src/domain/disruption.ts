@@ -55,6 +55,8 @@ interface MemberFacts {
   readonly policyRecorded: boolean;
   /** Why a new Pod of it could not mount its Secrets. */
   readonly mountBlockedBy?: string | undefined;
+  /** Why no other member could join in its place. */
+  readonly successionBlockedBy?: string | undefined;
   /** Why a new Pod of it would not be created. */
   readonly podBlockedBy?: string | undefined;
   /** Its peers refuse new connections of it: the CAs or certificates of its peer port have expired. */
@@ -289,6 +291,10 @@ const podAllowed: Requirement = (_, { podBlockedBy }) =>
 const secretsMountable: Requirement = (_, { mountBlockedBy }) =>
   mountBlockedBy === undefined ? undefined : { reason: 'SecretsMissing', message: mountBlockedBy };
 
+/** It may come back meanwhile, and its volume would be deleted. */
+const anotherCanJoin: Requirement = (_, { successionBlockedBy }) =>
+  successionBlockedBy === undefined ? undefined : { reason: 'NameMissing', message: successionBlockedBy };
+
 const policyRecorded: Requirement = (_, member) =>
   member.policyRecorded
     ? undefined
@@ -308,7 +314,16 @@ const neverStarted: Requirement = ({ joiners }, member) =>
 const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
   remove: [notBusy, leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays)],
   scaleDown: [notBusy, leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays), policyRecorded],
-  replace: [notBusy, leaderAgreed, ofVoter(othersKeepQuorum), hasFailed, backOffOver, withinRate, policyRecorded],
+  replace: [
+    notBusy,
+    leaderAgreed,
+    ofVoter(othersKeepQuorum),
+    hasFailed,
+    anotherCanJoin,
+    backOffOver,
+    withinRate,
+    policyRecorded,
+  ],
   restart: [
     notBusy,
     membersReady,

@@ -6,14 +6,7 @@ import { etcdImageOf, forbiddenImage, type ImagePolicy } from '../api/security.t
 import { sameJson } from '../lib/merge-patch.ts';
 import { certificatesOf } from './certificate-requirements.ts';
 import type { Blocked } from './disruption.ts';
-import { NOT_YET_SUPPORTED, type NotYet } from './not-yet-supported.ts';
 import { withChosenSource } from './restore-source.ts';
-
-/** Spec fields that this build does not support: a Pod without them could be less secure than the spec asks for. */
-export function notYetOf({ spec }: EtcdMember): readonly NotYet[] {
-  const message = 'tls.peerAutoTLS is not supported by this build yet: no Pod is created for this member';
-  return spec.tls?.peerAutoTLS === true ? [{ subject: 'TLS', message }] : [];
-}
 
 /**
  * The image with which the member may join, or has joined. A member that has joined keeps its image when the list of the
@@ -53,8 +46,6 @@ export function podBlockedBy(
   images: ImagePolicy,
   cluster: EtcdCluster | undefined,
 ): Blocked | undefined {
-  const [unsupported] = notYetOf(member);
-  if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
   const forbidden = imageBlockedBy(member, images);
   if (forbidden !== undefined) return { reason: 'ImageNotAllowed', message: forbidden };
   if (!cluster) return undefined;

@@ -154,6 +154,8 @@ export const POD_STOPS_MS = 60_000;
 export const SNAPSHOT_WAIT_MS = 15 * 60_000;
 /** Users' Secrets are not watched, so they are polled. */
 export const STORE_SECRET_POLL_MS = 10_000;
+/** The caches have no Job of the Go operator: its end is polled, as by that operator. */
+export const EARLIER_JOB_POLL_MS = 10_000;
 /** How long no member may be reachable before a snapshot fails: longer than an election or a Pod restart. */
 export const NO_MEMBER_GRACE_MS = 30_000;
 /** How often members are asked during that time. */

@@ -15,6 +15,8 @@ export interface Requirements {
   readonly role: Role;
   /** Host names of members; `*.` stands for every member, present and future. */
   readonly memberNames: readonly string[];
+  /** Host names that a new member needs, and members that run do not. */
+  readonly newMemberNames?: readonly string[];
   /** Host names and addresses that clients connect to. */
   readonly clientNames: readonly string[];
   /** mTLS: clients must have a certificate, and etcd's own gRPC gateway is such a client. */
@@ -132,11 +134,17 @@ const covers = (leaf: X509Certificate, name: string): boolean =>
     return leaf.checkHost(host, { subject: 'never', partialWildcards: false }) !== undefined;
   });
 
+/** Of these host names, those that the certificate is not valid for; `*.` stands for every member. */
+export const lackedNames = (leaf: X509Certificate, wanted: readonly string[]): readonly string[] =>
+  wanted.filter((name) => !covers(leaf, name));
+
 function names(leaf: X509Certificate, secret: string, demands: Requirements): readonly Finding[] {
-  const lacking = (wanted: readonly string[]): readonly string[] => wanted.filter((name) => !covers(leaf, name));
+  const lacking = (wanted: readonly string[] = []): readonly string[] => lackedNames(leaf, wanted);
   const [forMembers, forClients] = [lacking(demands.memberNames), lacking(demands.clientNames)];
+  const forNew = lacking(demands.newMemberNames);
   return [
     ...(forMembers.length > 0 ? [{ is: 'memberNameMissing', secret, names: forMembers } as const] : []),
+    ...(forNew.length > 0 ? [{ is: 'newMemberNameMissing', secret, names: forNew } as const] : []),
     ...(forClients.length > 0 ? [{ is: 'clientNameMissing', secret, names: forClients } as const] : []),
   ];
 }

@@ -23,6 +23,8 @@ type What =
   | { readonly is: 'untrusted'; readonly issuer: string; readonly trust: string }
   /** The operator or other members could not connect to a member. */
   | { readonly is: 'memberNameMissing'; readonly names: readonly string[] }
+  /** Members that run have their names in it; a new one would not. */
+  | { readonly is: 'newMemberNameMissing'; readonly names: readonly string[] }
   /** Clients that verify the server would fail with these host names. */
   | { readonly is: 'clientNameMissing'; readonly names: readonly string[] }
   | { readonly is: 'usageMissing'; readonly usage: Usage }
@@ -37,6 +39,8 @@ type What =
   | { readonly is: 'caLost' }
   | { readonly is: 'certManagerMissing' }
   | { readonly is: 'certificateForeign'; readonly certificate: string; readonly owner: string }
+  /** The cluster itself does not need the certificate for applications. */
+  | { readonly is: 'applicationForeign'; readonly object: string; readonly owner: string }
   /** cert-manager is issuing it, and reports no error. */
   | { readonly is: 'certificatePending'; readonly certificate: string; readonly message: string }
   | { readonly is: 'certificateNotReady'; readonly certificate: string; readonly message: string }
@@ -52,6 +56,8 @@ export type Finding = What & {
 
 /** Warnings: the cluster is bootstrapped in spite of them. */
 const MINOR: readonly Finding['is'][] = [
+  'newMemberNameMissing',
+  'applicationForeign',
   'clientNameMissing',
   'gatewayUsageMissing',
   'expiresSoon',
@@ -72,6 +78,7 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   keyMismatch: 'KeyMismatch',
   untrusted: 'Untrusted',
   memberNameMissing: 'NameMissing',
+  newMemberNameMissing: 'NameMissing',
   clientNameMissing: 'NameMissing',
   usageMissing: 'UsageMissing',
   gatewayUsageMissing: 'UsageMissing',
@@ -83,6 +90,7 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   caLost: 'CALost',
   certManagerMissing: 'CertManagerNotInstalled',
   certificateForeign: 'NameConflict',
+  applicationForeign: 'NameConflict',
   certificatePending: 'Issuing',
   certificateNotReady: 'CertificateNotReady',
   renewalFailing: 'RenewalFailing',
@@ -115,6 +123,8 @@ export function sentenceOf(f: Finding): string {
       return `the certificate in tls.crt of ${secret}, issued by ${f.issuer}, is not signed by a CA in ca.crt of Secret ${f.trust}: add the missing intermediates to tls.crt, or the right CA to ca.crt`;
     case 'memberNameMissing':
       return `the certificate in tls.crt of ${secret} lacks ${list(f.names)}, the host names of present and future members: issue it with ${f.names.length === 1 ? 'that name' : 'those names'}`;
+    case 'newMemberNameMissing':
+      return `the certificate in tls.crt of ${secret} lacks ${list(f.names)}: members that run work with it, and no member is added or replaced. Issue it with ${f.names.length === 1 ? 'that name' : 'those names'} as well`;
     case 'clientNameMissing':
       return `the certificate in tls.crt of ${secret} lacks ${list(f.names)}: clients that connect there fail to verify the server`;
     case 'usageMissing':
@@ -137,6 +147,8 @@ export function sentenceOf(f: Finding): string {
       return 'cert-manager is not installed: the spec needs Certificates of cert-manager.io/v1, and the API server has no such CRD. Install cert-manager; the operator then continues by itself';
     case 'certificateForeign':
       return `Certificate ${f.certificate} exists and belongs to ${f.owner}: delete or rename it, or give the cluster another name`;
+    case 'applicationForeign':
+      return `${f.object} exists and belongs to ${f.owner}: the operator has no client certificate issued for applications. Go on with your own, or rename that object`;
     case 'certificatePending':
       return `cert-manager is issuing Certificate ${f.certificate}: ${f.message}`;
     case 'certificateNotReady':

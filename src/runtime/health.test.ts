@@ -37,6 +37,12 @@ test.each([
     'the CustomResourceDefinition things.example.com is not installed: install the CRDs of the chart (crds.enabled=true). The operator continues by itself once it is installed\nthe cache of Pod is not synced yet',
   ],
   [
+    'a CRD is older',
+    { unsynced: [], missing: [], outdated: ['things lacks status.a'], sinceResponseMs: 0 },
+    503,
+    'things lacks status.a',
+  ],
+  [
     'the API server is unreachable',
     { unsynced: [], missing: [], sinceResponseMs: UNREACHABLE_MS + 1_000 },
     503,

@@ -17,6 +17,8 @@ export interface Readiness {
   readonly unsynced: readonly string[];
   /** Names of CRDs that are not installed. */
   readonly missing: readonly string[];
+  /** CRDs that lack fields of this version, each as a sentence. */
+  readonly outdated?: readonly string[];
   /** What the operator does without kinds that it cannot read. */
   readonly notes?: readonly string[];
   /** How long ago the API server last responded. */
@@ -53,6 +55,7 @@ export const unusedCRD = (name: string): string =>
 export const ready = ({
   unsynced,
   missing,
+  outdated = [],
   notes = [],
   sinceResponseMs,
   observeOnly = false,
@@ -60,6 +63,7 @@ export const ready = ({
   probeResult(
     [
       ...missing.map(missingCRD),
+      ...outdated,
       ...unsynced.map((kind) => `the cache of ${kind} is not synced yet`),
       ...(sinceResponseMs > UNREACHABLE_MS
         ? [`the API server has been unreachable for ${seconds(sinceResponseMs)}`]

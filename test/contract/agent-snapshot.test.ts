@@ -1,5 +1,5 @@
 /** The agent takes snapshots of real members of each version, and etcd's own tools confirm what it stores and reports. */
-import { writeFileSync } from 'node:fs';
+import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
@@ -31,6 +31,30 @@ const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
 const SERVER_NAME = 'a.db.ns.svc';
 
 describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (version) => {
+  it('what the Go operator stored, which has no manifest, is found by its uid, if it is whole', async ({ scene }) => {
+    const { lab, agent, task, volume } = scene;
+    const node = await lab.seed({ version });
+    await fill(scene, node, 5);
+    const { sizeBytes, checksum, uri } = artifactOf(await agent.run(task(node)));
+    const file = join(volume, 'backups', 'nightly.db');
+    for (const own of ['.manifest.json', '.manifest.json.uid']) rmSync(`${file}${own}`);
+    const { to, snapshot } = task(node);
+    const search = { task: 'lookup', uid: snapshot.uid, at: to, key: 'backups/nightly.db', encrypted: false } as const;
+    const found = artifactOf(await agent.run({ ...search, withoutManifest: true }));
+    expect(found).toEqual({
+      uri,
+      sizeBytes,
+      checksum,
+      databaseBytes: sizeBytes,
+      compression: 'None',
+      encrypted: false,
+    });
+    expect(reasonOf(await agent.run(search))).toBe('2 ObjectNotFound');
+    expect(reasonOf(await agent.run({ ...search, uid: 'another', withoutManifest: true }))).toBe('2 ObjectNotFound');
+    truncateSync(file, (sizeBytes ?? 0) - 1);
+    expect(reasonOf(await agent.run({ ...search, withoutManifest: true }))).toBe('2 ObjectNotFound');
+  });
+
   it('the stored object matches its manifest and the result, and etcd accepts it', async ({ scene }) => {
     const { lab, agent, task } = scene;
     const node = await lab.seed({ version });

@@ -1,7 +1,16 @@
 /** Our CRDs over those of the Go operator, with its objects in place: nothing is lost, and everything can still be edited. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { crds } from '../../src/api/crds.ts';
-import { etcdClusters, etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../src/api/names.ts';
+import {
+  etcdClusters,
+  etcdDefragPolicies,
+  etcdDefrags,
+  etcdMembers,
+  etcdSnapshots,
+  GROUP,
+  VERSION,
+} from '../../src/api/names.ts';
+import { outdatedCRDs } from '../../src/bin/outdated-crds.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { baselineCrds } from '../support/builders/baseline-crds.ts';
 import { type Api, refusalOf, startApi, type Written, written } from '../support/servers/api-server.ts';
@@ -10,6 +19,9 @@ import type { BaselineObject } from './api/baseline-clusters.ts';
 import { baselineObjects } from './api/baseline-objects.ts';
 
 let api: Api;
+let outdated: readonly string[];
+const published = async (): Promise<readonly string[]> =>
+  outdatedCRDs(await api.admin.transport.json(`/openapi/v3/apis/${GROUP}/${VERSION}`));
 let namespace: string;
 const before = new Map<BaselineObject, Written>();
 
@@ -64,10 +76,20 @@ beforeAll(async () => {
     if (object.status) made = await api.replaceStatus(object.resource, { ...made, status: { ...object.status } });
     before.set(object, made);
   }
+  outdated = await published();
   await install();
 });
 afterAll(async () => {
   await api?.stop();
+});
+
+test('an operator names the CRDs of the Go operator as older, and none of its own', async () => {
+  const named = new Set(outdated.map((sentence) => / (etcd\w+)\./.exec(sentence)?.[1]));
+  const older = ['etcdclusters', 'etcddefragpolicies', 'etcddefrags', 'etcdmembers', 'etcdsnapshots'];
+  expect(named).toEqual(new Set(older));
+  expect(outdated.join()).toContain('etcdclusters.etcd-operator.cozystack.io is older than this operator: it lacks');
+  const none = async () => ((await published()).length === 0 ? true : undefined);
+  await eventually('the new schemas to be published', none, { seen: published });
 });
 
 const get = async ({ resource, name }: BaselineObject): Promise<Written> => {

@@ -177,6 +177,14 @@ describe('the operator’s container', () => {
     expect(environment(manager)['WATCH_NAMESPACE']).toBe('one,two');
   });
 
+  test('gets them from a string with commas as well, and the Roles are in each', async () => {
+    const objects = await render(String.raw`manager.watchNamespaces=one\, two`, 'manager.namespaced=true');
+    expect(environment(containers(objects)[0])['WATCH_NAMESPACE']).toBe('one,two');
+    const roles = objects.filter(({ kind, metadata }) => kind === 'Role' && metadata.name?.endsWith('-manager-role'));
+    expect(roles.map(({ metadata }) => metadata.namespace)).toEqual(['one', 'two']);
+    expect(environment(containers(await render('manager.watchNamespaces='))[0])).not.toHaveProperty('WATCH_NAMESPACE');
+  });
+
   test('gets the limit of replacements, also 0, which stops them', async () => {
     const [manager] = containers(await render('manager.replacementsPerHour=0'));
     expect(environment(manager)['REPLACEMENTS_PER_HOUR']).toBe('0');
@@ -384,31 +392,43 @@ test.each([
   ],
   ['no account at all', ['serviceAccount.create=false'], 'serviceAccount.name is required'],
   ['a namespaced release of every namespace', ['manager.namespaced=true'], 'needs manager.watchNamespaces'],
-  ['the memory of the Go operator', ['manager.resources.limits.memory=128Mi'], '--reset-then-reuse-values'],
-  ...['100M', '128000Ki', '0.1Gi', '.1G', '134217728', '1e8', '100000000000m'].map(
-    (limit): [string, string[], string] => [
-      `a memory limit of ${limit}`,
-      [`manager.resources.limits.memory=${limit}`],
-      `manager.resources.limits.memory is ${limit} and the operator needs at least 192Mi`,
-    ],
-  ),
   ['a misspelt value', ['manager.watchNamespace={x}'], 'watchNamespace'],
   ['a value of another type', ['replicaCount=two'], 'replicaCount'],
   ['an invalid namespace', ['manager.watchNamespaces={Not_A_Name}'], 'watchNamespaces'],
+  ['an invalid namespace in a string', [String.raw`manager.watchNamespaces=one\,Not_A_Name`], 'watchNamespaces'],
 ])('%s is refused with a sentence', async (_name, values, sentence) => {
   const { code, stderr } = await template(...values.flatMap((value) => ['--set', value]));
   expect(stderr).toContain(sentence);
   expect(code).not.toBe(0);
 });
 
+const notesFor = async (...args: readonly string[]): Promise<string> =>
+  (await run(helm, ['install', 'etcd-operator', chartDir, '--dry-run=client', ...args])).stdout;
+
+test.each(['128Mi', '100M', '128000Ki', '0.1Gi', '.1G', '134217728', '1e8', '100000000000m'])(
+  'a memory limit of %s, as with the Go operator, is accepted with a warning',
+  async (limit) => {
+    const notes = await notesFor('--set-string', `manager.resources.limits.memory=${limit}`);
+    expect(notes).toContain(
+      `WARNING: manager.resources.limits.memory is ${limit} and the operator needs at least 192Mi`,
+    );
+    expect(notes).toContain('--reset-then-reuse-values');
+  },
+);
+
 test.each(['192Mi', '202M', '196608Ki', '0.25Gi', '1G', '1Ti', '201326592', '1E'])(
   'a memory limit of %s is enough',
   async (limit) => {
-    const { code, stderr } = await template('--set-string', `manager.resources.limits.memory=${limit}`);
-    expect(stderr).toBe('');
-    expect(code).toBe(0);
+    expect(await notesFor('--set-string', `manager.resources.limits.memory=${limit}`)).not.toContain('WARNING');
   },
 );
+
+test('the name of an account that the chart creates is that of the release, as in the chart of the Go operator', async () => {
+  const accountIn = async (...values: readonly string[]) =>
+    deployment(await render(...values)).spec?.template.spec?.serviceAccountName;
+  expect(await accountIn('serviceAccount.name=mine')).toBe('etcd-operator');
+  expect(await accountIn('serviceAccount.name=mine', 'serviceAccount.create=false')).toBe('mine');
+});
 
 test('unknown values of the Go operator’s chart do not stop an upgrade', async () => {
   const { code } = await template('--set', 'memberDeletionProtection.enabled=true');
@@ -429,6 +449,7 @@ test('after the installation the notes show what to type next', async () => {
 test.each([
   ['null', 'default', 'in every namespace'],
   ['{one,two}', 'one', 'in: one, two'],
+  [String.raw`one\,two`, 'one', 'in: one, two'],
 ])('and with watchNamespaces=%s, they show it for the namespace %s', async (watched, namespace, sentence) => {
   const dryRun = ['install', 'etcd-operator', chartDir, '--dry-run=client'];
   const { stdout } = await run(helm, [...dryRun, '--set', `manager.watchNamespaces=${watched}`]);

@@ -49,8 +49,6 @@ export function unrest({ world, retains }: Scene): Wrong {
 function namedEnd(world: World, conditionOf: (type: string) => Condition | undefined): Wrong | Unnamed {
   const group = groupOf(world);
   const available = conditionOf('Available');
-  if (conditionOf('Progressing')?.reason === 'NotYetSupported' || available?.reason === 'NotYetSupported')
-    return undefined;
   const lost = ['AllMembersLost', 'NoReadableData', 'QuorumLost'];
   if (available?.status === 'False' && lost.includes(available.reason)) {
     if (!group) return `${available.reason}, and the cluster was never bootstrapped`;

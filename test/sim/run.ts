@@ -1,5 +1,6 @@
 /** Runs a script: applies its faults, checks the invariants after every step, and then expects the world to converge. */
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
+import { PEER_AUTO_TLS_ANNOTATION } from '../../src/api/names.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { recordedBundles } from './credential-invariants.ts';
@@ -134,7 +135,8 @@ export class Judge implements Onlooker {
 export function run(script: Script, tellStory = false): Promise<Outcome> {
   const { seed, nodes, localVolumes, credentials } = script;
   const retains = script.deletionPolicy === 'Retain';
-  const options = { seed, nodes, localVolumes, credentials, tellStory };
+  const annotations = script.peerAutoTls ? { [PEER_AUTO_TLS_ANNOTATION]: 'true' } : {};
+  const options = { seed, nodes, localVolumes, credentials, annotations, tellStory };
   return judged(options, retains, (world, judge) => live(world, judge, script));
 }
 

@@ -108,6 +108,8 @@ export interface Script {
   readonly restores?: boolean;
   /** The cluster has TLS, and perhaps auth. */
   readonly credentials?: CredentialsOptions;
+  /** Peers have self-signed certificates, as the annotation of the cluster asks. */
+  readonly peerAutoTls?: boolean;
   readonly actions: readonly Action[];
 }
 

@@ -41,6 +41,17 @@ test('a bundle with CommonJS dependencies runs alone, and its stack traces name 
   expect((await licensesOf([made])).toString()).toMatch(/==== pino \d.*Permission is hereby granted/s);
 });
 
+test('the operator starts the agent for the sub-command of the Go operator', { timeout: 60_000 }, async () => {
+  const folder = await mkdtemp(join(dir, 'image-'));
+  for (const [i, name] of ['manager.mjs', 'agent.mjs'].entries())
+    await writeFile(join(folder, name), (await bundles('src/bin'))[i]?.code ?? '');
+  await symlink('manager.mjs', join(folder, 'manager'));
+  const env = { ...process.env, AGENT_RESULT: join(folder, 'result') };
+  const ran = await run(process.execPath, [join(folder, 'manager'), 'snapshot-agent'], { allowFailure: true, env });
+  expect([ran.code, ran.stdout]).toEqual([2, '']);
+  expect(ran.stderr).toContain('ETCD_ENDPOINTS is not set');
+});
+
 test('the clients of stores are in the agent and not in the operator', { timeout: 60_000 }, async () => {
   const [operator, agent] = await bundles('src/bin');
   const stores = /\/(@aws-sdk|@smithy|@azure|google-auth-library|gaxios)(\/|$)/;

@@ -30,9 +30,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ include "etcd-operator.cut" (printf "%s-%s" .Chart.Name (replace "+" "_" .Chart.Version)) }}
 {{- end -}}
 
+{{- /*
+As in the Go operator's chart, a name is used only with create: false. With another name, an upgrade would delete the account that
+its Pod still runs with.
+*/ -}}
 {{- define "etcd-operator.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
-{{- .Values.serviceAccount.name | default (include "etcd-operator.fullname" .) -}}
+{{- include "etcd-operator.fullname" . -}}
 {{- else -}}
 {{- required "serviceAccount.name is required when serviceAccount.create is false: the operator must not run as the namespace's default account" .Values.serviceAccount.name -}}
 {{- end -}}
@@ -51,17 +55,27 @@ capabilities:
     - ALL
 {{- end -}}
 
+{{- /* manager.watchNamespaces as a JSON list: a list, or a string with commas, as the Go operator's chart takes both. */ -}}
+{{- define "etcd-operator.namespaces" -}}
+{{- $given := .Values.manager.watchNamespaces | default list -}}
+{{- $namespaces := list -}}
+{{- range (kindIs "string" $given | ternary (splitList "," (toString $given)) $given) -}}
+{{- with trim (toString .) }}{{ $namespaces = append $namespaces . }}{{ end -}}
+{{- end -}}
+{{- toJson $namespaces -}}
+{{- end -}}
+
 {{- /*
 "helm upgrade --reuse-values" keeps the defaults of the chart that created the release, and 128Mi is the Go operator's limit.
-Node.js needs more: the chart refuses it, before the running operator is replaced by one that is OOM-killed again and again.
+Node.js needs more, and is OOM-killed with less as soon as there are some clusters. For NOTES.txt; empty when it is enough.
 */ -}}
-{{- define "etcd-operator.checkMemory" -}}
+{{- define "etcd-operator.memoryWarning" -}}
 {{- $limit := dig "limits" "memory" "" (.Values.manager.resources | default dict) | toString -}}
 {{- $number := regexFind "^[0-9]*[.]?[0-9]*([eE][-+]?[0-9]+)?" $limit -}}
 {{- $unit := trimPrefix $number $limit -}}
 {{- $bytes := dict "m" 0.001 "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 -}}
 {{- if and $number (hasKey $bytes $unit) (lt (mulf (float64 $number) (get $bytes $unit)) 201326592.0) -}}
-{{- fail (printf "manager.resources.limits.memory is %s and the operator needs at least 192Mi. If this comes from an earlier release, use --reset-then-reuse-values instead of --reuse-values" $limit) -}}
+{{- printf "WARNING: manager.resources.limits.memory is %s and the operator needs at least 192Mi: with less it may be OOM-killed. If this comes from an earlier release, use --reset-then-reuse-values instead of --reuse-values" $limit -}}
 {{- end -}}
 {{- end -}}
 

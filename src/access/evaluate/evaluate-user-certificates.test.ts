@@ -19,6 +19,7 @@ import {
 } from '../../../test/support/builders/credentials.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
+import { isFatal } from '../../pki/findings.ts';
 import { evaluate, secretNames } from './evaluate.ts';
 
 const own: Tls = {
@@ -268,6 +269,14 @@ describe('Secrets of cert-manager', () => {
     expect(certificates[3]?.usable).toBe(false);
     const server = { ...(await all()), 'db-server-tls': await issued(certificate) };
     expect(judged(cluster(tls), server).material).toBeUndefined();
+  });
+
+  test('that of applications belongs to another owner: it is reported, and keeps nothing back', async () => {
+    const held = { ...(await all()), 'db-client-tls': await issued(undefined) };
+    const { view } = judged(cluster(tls), held);
+    expect(summaryOf({ view })[2]).toBe('application: - applicationForeign');
+    expect(view.certificates[2]?.findings.some(isFatal)).toBe(false);
+    expect(view.trusts.flatMap(({ notReissued }) => notReissued)).not.toContain('db-client-tls');
   });
 
   test('a client certificate that members would not trust is reported', async () => {

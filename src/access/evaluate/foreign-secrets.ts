@@ -20,8 +20,12 @@ export function ignoreForeignSecrets(needs: readonly CertificateRequirement[], s
   return {
     secrets: new Map([...secrets].map(([name, secret]) => [name, owners.has(name) ? undefined : secret])),
     named: (finding) => {
-      const owner = finding.is === 'secretMissing' ? owners.get(finding.secret) : undefined;
-      return owner === undefined ? finding : { is: 'secretForeign', secret: finding.secret, owner };
+      const { secret } = finding;
+      const owner = finding.is === 'secretMissing' ? owners.get(secret) : undefined;
+      if (owner === undefined) return finding;
+      return needs.some((need) => need.secret === secret && need.role === 'application')
+        ? { is: 'applicationForeign', secret, owner, object: `Secret ${secret}` }
+        : { is: 'secretForeign', secret, owner };
     },
   };
 }

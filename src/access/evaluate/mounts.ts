@@ -20,6 +20,8 @@ export interface Mounted {
   readonly running: boolean;
   /** Every member that is not paused has a Pod: none is about to start with a previous CA bundle. */
   readonly complete: boolean;
+  /** The DNS names of its members. */
+  readonly hosts?: readonly string[];
   /** Names of Secrets, without duplicates. */
   readonly bundles: Readonly<Record<EtcdPortName, readonly string[]>>;
 }

@@ -143,5 +143,7 @@ export function mayReissue(world: SecretSet, side: PortTrust): boolean {
 /** Secrets with certificates of this port that would be refused if members trusted the target only. */
 export const notReissued = (world: SecretSet, { part, targetBundle: target }: PortTrust): readonly string[] =>
   needsOf(world, part)
+    // Without a certificate for applications, because a foreign object has its name, there is none to wait for.
+    .filter((need) => need.role !== 'application' || servedSecret(world, need) !== undefined)
     .filter((need) => !target || !accepts(target, chainIn(servedSecret(world, need))))
     .map(({ secret }) => secret);

@@ -38,6 +38,8 @@ export interface CertificateView {
   readonly notAfter?: number;
   /** When it is renewed, in milliseconds since 1970. */
   readonly renewAt?: number;
+  /** Names that a new member needs, and the certificate that it would serve does not have. */
+  readonly newMembersLack?: readonly string[];
   /** Members can mount it, or have mounted it. */
   readonly usable: boolean;
 }

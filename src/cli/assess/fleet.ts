@@ -29,7 +29,7 @@ export interface FleetRow {
 const ORDER: readonly Health[] = ['unavailable', 'unknown', 'degraded', 'progressing', 'paused', 'healthy'];
 
 /** Types whose status True is a problem; every other optional condition is one when it is False. */
-const BAD_WHEN_TRUE = ['KnownIssues', 'FieldsIgnored', 'NotYetSupported', 'Suspended'];
+const BAD_WHEN_TRUE = ['KnownIssues', 'FieldsIgnored', 'Suspended'];
 const BASIC = ['Available', 'Progressing', 'Degraded'];
 
 type Stated = Pick<Condition, 'type' | 'status'>;

@@ -1,9 +1,8 @@
-/** A spec that is blocked: not allowed by the administrator, or not supported by this build. */
+/** A spec that is blocked: not allowed by the administrator. */
 import { expect, test } from 'vitest';
 import { lost, name, stepsOf, up, world } from '../../../test/support/builders/members.ts';
 import { specOf, targetOf } from '../../api/defaults.ts';
 import type { EtcdClusterSpec } from '../../api/etcd-cluster.ts';
-import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { decide } from './decide.ts';
 import type { Gathered } from './observed.ts';
@@ -55,14 +54,6 @@ test('fields that no member has are applied meanwhile: a policy must not be lost
   const o = edited(world(three), { ...evil, deletionPolicy: 'Retain', podDisruptionBudget: { enabled: false } });
   const rows = (decide(o).contributions ?? []).map(({ row }) => row);
   expect(rows).toEqual(['propagateDeletionPolicy', 'pdb']);
-});
-
-test('a setting that this build does not support holds back the rest of the edit as well', () => {
-  const o = edited(world(three), { replicas: 1 });
-  const annotations = { [PEER_AUTO_TLS_ANNOTATION]: 'true' };
-  const blocked = { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
-  expect(stepsOf(blocked)).toEqual([]);
-  expect(messageOf(blocked, 'Progressing').reason).toBe('NotYetSupported');
 });
 
 test('the edit is applied as soon as it is not blocked any more', () => {

@@ -33,7 +33,10 @@ test('the PodDisruptionBudget allows no eviction of unready members while there 
 test('a joining member does not bootstrap, and its initial cluster does not depend on the order of the member list', () => {
   if (!LATCHED.observed) throw new Error('no target');
   const entries = ['a', 'b'].map((name) => ({ id: name, name, peerURLs: [`http://${name}:2380`], isLearner: false }));
-  const joiner = joiningMember(aCluster({ status: LATCHED }), 'b', LATCHED.observed, entries, false);
+  const joiner = joiningMember(aCluster({ status: LATCHED }), 'b', LATCHED.observed, entries, {
+    pinned: false,
+    autoTls: false,
+  });
   expect(joiner.spec).toMatchObject({
     initialCluster: 'a=http://a:2380,b=http://b:2380',
     clusterToken: LATCHED.clusterToken,

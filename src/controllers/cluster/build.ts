@@ -28,12 +28,13 @@ import {
 import type { AdditionalMetadata } from '../../api/resources.ts';
 import type { Tls } from '../../api/tls.ts';
 import { metadataWith } from '../../domain/additional-metadata.ts';
-import { isMutual, peerScheme } from '../../domain/certificate-requirements.ts';
+import { isMutual } from '../../domain/certificate-requirements.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
 import type { PodDisruptionBudget, Secret, Service, ServicePort, ServiceSpec } from '../../gen/kube.ts';
 import { mergePatch, sameJson } from '../../lib/merge-patch.ts';
 import { present } from '../../lib/present.ts';
 import type { EtcdMemberEntry } from './observed.ts';
+import { type Peers, peerSchemeOf, peersOfSeed } from './peers.ts';
 
 const port = (name: string, number: number): ServicePort => ({
   name,
@@ -161,13 +162,16 @@ export function metadataPatch(
 const memberTls = (
   cluster: string,
   tls: Tls,
+  autoTls: boolean,
   peerCertAllowedHostname: string | undefined,
 ): NonNullable<EtcdMember['spec']['tls']> => ({
   ...(tls.client && {
     clientServerSecretRef: { name: serverMountName(cluster) },
     ...(isMutual(tls) && { clientMTLS: true }),
   }),
-  ...(tls.peer && { peerSecretRef: { name: peerMountName(cluster) }, ...present({ peerCertAllowedHostname }) }),
+  ...(autoTls && { peerAutoTLS: true }),
+  ...(tls.peer &&
+    !autoTls && { peerSecretRef: { name: peerMountName(cluster) }, ...present({ peerCertAllowedHostname }) }),
 });
 
 /** A managed Secret, which only the operator writes. */
@@ -198,16 +202,12 @@ function member(
   cluster: EtcdCluster,
   name: string,
   target: Target,
-  {
-    token,
-    initialCluster,
-    isPinned,
-  }: { readonly token: string; readonly initialCluster: string; readonly isPinned: boolean },
+  { token, initialCluster, peers }: { readonly token: string; readonly initialCluster: string; readonly peers: Peers },
 ): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
   const { replicas: _, ...template } = target;
   const { deletionPolicy } = cluster.spec;
-  const pinned = isPinned ? peerName(clusterName, namespace) : undefined;
+  const pinned = peers.pinned ? peerName(clusterName, namespace) : undefined;
   return {
     apiVersion: API_VERSION,
     kind: 'EtcdMember',
@@ -223,7 +223,9 @@ function member(
       clusterName,
       initialCluster,
       clusterToken: token,
-      ...(cluster.spec.tls && { tls: memberTls(clusterName, cluster.spec.tls, pinned) }),
+      ...((cluster.spec.tls || peers.autoTls) && {
+        tls: memberTls(clusterName, cluster.spec.tls ?? {}, peers.autoTls, pinned),
+      }),
       // Members that an earlier operator created run without it, and all members must have the same value.
       ...(defaultsOf(cluster.status) !== undefined && { maxLearners: MAX_LEARNERS }),
       ...(deletionPolicy !== undefined && { deletionPolicy }),
@@ -234,24 +236,25 @@ function member(
 /** The member that bootstraps the cluster. The operator chooses its name, so its peer URL is known at creation. */
 export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
-  const initialCluster = `${name}=${peerURL(name, clusterName, namespace, peerScheme(cluster))}`;
-  const seed = member(cluster, name, target, { token, initialCluster, isPinned: true });
+  const peers = peersOfSeed(cluster);
+  const initialCluster = `${name}=${peerURL(name, clusterName, namespace, peerSchemeOf(cluster, peers))}`;
+  const seed = member(cluster, name, target, { token, initialCluster, peers });
   const restore = cluster.spec.bootstrap?.restore;
   return { ...seed, spec: { ...seed.spec, bootstrap: true, ...(restore && { restore }) } };
 }
 
-/** A member that joins the cluster; etcd's member list already contains it. Pinned: it demands the name of peers in their certificates. */
+/** A member that joins the cluster; etcd's member list already contains it. */
 export const joiningMember = (
   cluster: EtcdCluster,
   name: string,
   target: Target,
   entries: readonly EtcdMemberEntry[],
-  isPinned: boolean,
+  peers: Peers,
 ): EtcdMember =>
   member(cluster, name, target, {
     token: cluster.status?.clusterToken ?? '',
     initialCluster: joinList(entries),
-    isPinned,
+    peers,
   });
 
 /** A member that has not started has no name in the list; the host of its peer URL starts with it. */

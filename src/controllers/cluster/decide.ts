@@ -24,7 +24,7 @@ import { outdatedBecause } from './rollout/reasons.ts';
 import { dueFields } from './rollout/state.ts';
 import { successorOf } from './rollout/update.ts';
 import { cancelDowngrade, snapshotFirst } from './rollout/version-change.ts';
-import { bootstrap, discover, rebuildSeed, waitForCredentials, waitForSeed } from './rules/bootstrap.ts';
+import { bootstrap, completeSeed, discover, rebuildSeed, waitForCredentials, waitForSeed } from './rules/bootstrap.ts';
 import { defragment, disarmNoSpace, recordDefragmentation } from './rules/defragment.ts';
 import {
   addLearner,
@@ -103,6 +103,7 @@ export const BOOTSTRAP: Rules = [
   { name: 'waitForCredentials', rule: waitForCredentials },
   { name: 'bootstrap', rule: bootstrap },
   { name: 'rebuildSeed', rule: rebuildSeed },
+  { name: 'completeSeed', rule: completeSeed }, // after the rule that would delete it
   { name: 'discover', rule: discover },
   { name: 'waitForSeed', rule: waitForSeed },
 ];

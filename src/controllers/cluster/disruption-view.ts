@@ -73,6 +73,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     data: isInMemory(m) ? 'memory' : (m.pvc ?? 'missing'),
     policyRecorded: isPolicyRecorded(o, m),
     mountBlockedBy: o.credentials.recreate.blockedBy,
+    successionBlockedBy: o.credentials.replace.blockedBy,
     podBlockedBy: podBlockedBy(memberAfterRestart(o, m), o.images, o.cluster)?.message ?? successorOf(o, m)?.refusedBy,
     peersExpired: o.credentials.expired.some((bundle) => bundle.port === 'peer' && loads(m.pod, bundle)),
     ...present({ unreadyForMs: m.unreadyForMs }),

@@ -1,7 +1,6 @@
 /** Changes to etcd as steps of a plan. Endpoints and member ids were read from etcd in the same reconcile. */
 
 import { CLIENT_PORT, PEER_PORT, peerURL } from '../../api/names.ts';
-import { peerScheme } from '../../domain/certificate-requirements.ts';
 import { memberClientScheme, memberHost, memberPeerScheme } from '../../domain/member-address.ts';
 import { identity } from '../../domain/ownership.ts';
 import { CHANGE_REFUSED_MS, CHANGE_RETRY_MS, REFUSED_RETRY_MS } from '../../domain/timing.ts';
@@ -21,6 +20,7 @@ import {
   type MemberView,
   memberOf,
 } from './observed.ts';
+import { peerSchemeOf, peersOf } from './peers.ts';
 import { healthyVoters, leaderOf } from './quorum.ts';
 import { dueFields } from './rollout/state.ts';
 
@@ -88,7 +88,7 @@ export const removal = (o: ClusterFacts, entry: EtcdMemberEntry): Step<ClusterCa
 
 export const addition = (o: ClusterFacts, member: string): Step<ClusterCall> => {
   const { name, namespace } = identity(o.cluster);
-  const url = peerURL(member, name, namespace, peerScheme(o.cluster));
+  const url = peerURL(member, name, namespace, peerSchemeOf(o.cluster, peersOf(o)));
   return etcdStep(o, { name: 'addLearner', peerURL: url }, member);
 };
 

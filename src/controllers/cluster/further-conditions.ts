@@ -1,7 +1,6 @@
 /** The conditions of an EtcdCluster that have files of their own. */
 import type { ConditionUpdate } from '../../domain/conditions.ts';
 import { CRDS_CURRENT, crdConditions } from '../../domain/crds-current.ts';
-import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { SUSPENDED } from '../../domain/suspend.ts';
 import type { UpkeepTask } from '../../runtime/plan.ts';
 import { BACKUP_FRESH, backupConditions } from './backup.ts';
@@ -11,7 +10,7 @@ import { droppedBy, inSyncConditions, MANAGED_OBJECTS_IN_SYNC } from './managed-
 import type { Observed } from './observed.ts';
 import { restoreConditions } from './restore.ts';
 import { VERSION_CHANGE_READY, versionConditions } from './rollout/version-conditions.ts';
-import { IMAGE_ALLOWED, imageConditions, notYet, QUOTA_FITS_VOLUME, quotaConditions } from './spec-drift.ts';
+import { IMAGE_ALLOWED, imageConditions, QUOTA_FITS_VOLUME, quotaConditions } from './spec-drift.ts';
 import {
   FIELDS_IGNORED,
   ignoredConditions,
@@ -33,7 +32,6 @@ export const PASSING = [
   VERSION_CHANGE_READY,
   MANAGED_OBJECTS_IN_SYNC,
   CRDS_CURRENT,
-  NOT_YET_SUPPORTED,
   SUSPENDED,
 ];
 
@@ -53,5 +51,4 @@ export const furtherConditions = (
   ...versionConditions(o),
   ...inSyncConditions(o, tasks),
   ...crdConditions(droppedBy(o).map(({ message }) => message)),
-  ...notYetConditions(notYet(o)),
 ];

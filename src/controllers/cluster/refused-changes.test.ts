@@ -293,8 +293,8 @@ function leaving(): Is {
   return { leaving: true, voted: true };
 }
 function blocked(o: Gathered): Gathered {
-  const annotations = { 'etcd-operator.cozystack.io/peer-auto-tls': 'true' };
-  return { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
+  const image = { repository: 'evil.example.com/etcd' };
+  return { ...o, cluster: { ...o.cluster, spec: { ...o.cluster.spec, image } } };
 }
 function deleted(o: Gathered): Gathered {
   return { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, deletionTimestamp: at(0) } } };

@@ -13,6 +13,11 @@ function unformed(seed: Is | undefined, membersNamed = 1, etcd: Gathered['etcd']
 }
 const answers = { is: 'answers', clusterID: CLUSTER_ID, members: [entry(1, up)], alarms: [] } as const;
 const fresh: Is = { ...down, fresh: true, voted: false, ageMs: 1_000 };
+const pending = (spec: Is['spec'] = {}): Is => ({
+  ...fresh,
+  pod: { is: 'absent' },
+  spec: { initialCluster: '', ...spec },
+});
 const outdated: Is = { ...fresh, spec: { version: '3.6.99' } };
 /** Another object has the name of its Pod. */
 const conflicting = (ageMs: number): Is => ({ ...fresh, evidence: 'NameConflict', ageMs, pod: { is: 'absent' } });
@@ -55,6 +60,25 @@ describe('the rule that decides', () => {
       [`delete ${name(1)}`],
     ],
     ['the name of its Pod has just been taken', unformed(conflicting(59_000)), 'waitForSeed', []],
+    [
+      'the earlier operator was stopped before it wrote the initialCluster',
+      unformed(pending()),
+      'completeSeed',
+      [`patch ${name(1)} {"spec":{"initialCluster":"${name(1)}=http://${name(1)}.db.ns.svc:2380"}}`],
+    ],
+    [
+      'the same, with self-signed certificates of peers',
+      unformed(pending({ tls: { peerAutoTLS: true } })),
+      'completeSeed',
+      [`patch ${name(1)} {"spec":{"initialCluster":"${name(1)}=https://${name(1)}.db.ns.svc:2380"}}`],
+    ],
+    [
+      'the same, and the spec has changed since: it is recreated',
+      unformed(pending({ version: '3.6.99' })),
+      'rebuildSeed',
+      [`delete ${name(1)}`],
+    ],
+    ['the same, and it is being deleted', unformed({ ...pending(), leaving: true }), 'waitForSeed', []],
   ])('%s', (_what, o, rule, steps) => {
     expect([decide(o).rule, stepsOf(o)]).toEqual([rule, steps]);
   });

@@ -8,14 +8,23 @@ import type { Gathered } from './observed.ts';
 import { quotaConditions, unapplied } from './spec-drift.ts';
 
 const left = (has: Partial<EtcdClusterSpec>, asked: Partial<EtcdClusterSpec>): readonly string[] => {
-  const { resources, additionalMetadata } = has;
+  const { resources, additionalMetadata, affinity } = has;
   const object = aMember({
-    spec: { ...(resources && { resources }), ...(additionalMetadata && { additionalMetadata }) },
+    spec: {
+      ...(resources && { resources }),
+      ...(additionalMetadata && { additionalMetadata }),
+      ...(affinity && { affinity }),
+    },
   });
   const members = [{ object, pod: { is: 'absent' } as const }];
   const o: Partial<Gathered> = { cluster: aCluster({ status: FORMED, spec: asked }), members };
   return unapplied(o as Gathered).map((text) => text.split(' ')[0] ?? '');
 };
+const terms = (term: object) => ({
+  affinity: {
+    podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone', ...term }] },
+  },
+});
 const memory = (amount: string | number) => ({ resources: { limits: { memory: amount } } });
 
 test.each<[string, Partial<EtcdClusterSpec>, Partial<EtcdClusterSpec>, readonly string[]]>([
@@ -40,8 +49,31 @@ test.each<[string, Partial<EtcdClusterSpec>, Partial<EtcdClusterSpec>, readonly 
   ['something else', memory('1Gi'), { resources: { limits: { cpu: '1Gi' } } }, ['resources']],
   ['a request instead of a limit', memory('1Gi'), { resources: { requests: { memory: '1Gi' } } }, ['resources']],
   ['a label', {}, { additionalMetadata: { labels: { team: 'a' } } }, ['additionalMetadata']],
+  ['an empty list', {}, { imagePullSecrets: [] }, []],
+  ['an empty list that keeps a default away', {}, { topologySpreadConstraints: [] }, ['topologySpreadConstraints']],
+  ['empty metadata', {}, { additionalMetadata: { labels: {}, annotations: {} } }, []],
+  ['an empty object', {}, { options: {}, affinity: {} }, []],
+  ['an empty list in an affinity', terms({}), terms({ namespaces: [], matchLabelKeys: [] }), []],
+  [
+    'empty lists and maps of a selector',
+    terms({ labelSelector: {} }),
+    terms({ labelSelector: { matchLabels: {}, matchExpressions: [] } }),
+    [],
+  ],
+  ['a selector of everything instead of none', terms({}), terms({ namespaceSelector: {} }), ['affinity']],
 ])('what members lack: %s', (_what, has, asked, expected) => {
   expect(left(has, asked)).toEqual(expected);
+});
+
+test('a cluster of the Go operator, which has no defaults, and an empty list of constraints', () => {
+  const { defaults: _, ...status } = FORMED;
+  const object = aMember();
+  const { spread: __, ...spec } = object.spec;
+  const o = {
+    cluster: aCluster({ status, spec: { topologySpreadConstraints: [] } }),
+    members: [{ object: { ...object, spec }, pod: { is: 'absent' } as const }],
+  };
+  expect(unapplied(o as unknown as Gathered).join()).not.toContain('topologySpreadConstraints');
 });
 
 test('a user reads what every member has, and what it should have', () => {

@@ -1,36 +1,25 @@
-/** The spec of a cluster, compared with its members and with what this build supports. */
+/** The spec of a cluster, compared with its members and with what the administrator allows. */
 
 import { specOf } from '../../api/defaults.ts';
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
 import type { Resources } from '../../api/resources.ts';
 import { forbiddenImage } from '../../api/security.ts';
 import { DEFAULT_SIZE } from '../../api/storage.ts';
 import { TEMPLATE_FIELDS, type Template } from '../../api/template.ts';
 import { type ConditionUpdate, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../domain/conditions.ts';
 import type { Blocked } from '../../domain/disruption.ts';
-import { NOT_YET_SUPPORTED, type NotYet, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { RESTART_FIELDS } from '../../domain/pod-template.ts';
 import { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
-import { sameJson } from '../../lib/merge-patch.ts';
+import { isObject, sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
 import { type ClusterFacts, type Gathered, isFormed, type MemberView, type Observed, wanted } from './observed.ts';
 import { restoreImpossible } from './restore.ts';
 
-/** Settings that this build does not support yet. They are accepted, and the cluster is not bootstrapped without them. */
-export function notYet(o: ClusterFacts): readonly NotYet[] {
-  const instead = isFormed(o) ? 'the cluster continues unchanged' : 'nothing is started';
-  const message = `${PEER_AUTO_TLS_ANNOTATION} is not supported by this build yet: ${instead}. Create the cluster without it, or wait for a later version of the operator`;
-  return o.cluster.metadata.annotations?.[PEER_AUTO_TLS_ANNOTATION] === 'true' ? [{ subject: 'TLS', message }] : [];
-}
-
 /** Why the spec is not applied, and what a user can do about it. */
 export function specBlockedBy(o: ClusterFacts): Blocked | undefined {
   const { repository, allowed } = o.images;
-  const [unsupported] = notYetConditions(notYet(o));
-  if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
   const image = forbiddenImage(o.images, o.cluster.spec.image?.repository);
   const remedy = `use one of ${[repository, ...allowed].join(', ')}, or ask the administrator to allow it`;
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: `${image}: ${remedy}` };
@@ -90,10 +79,41 @@ const sameAmounts = (is: Amounts = {}, want: Amounts = {}): boolean =>
 const sameResources = (is: Resources = {}, want: Resources = {}): boolean =>
   sameAmounts(is.limits, want.limits) && sameAmounts(is.requests, want.requests) && sameJson(is.claims, want.claims);
 
+/**
+ * Maps, as opposed to objects with fields of their own. The types of the earlier operator drop empty lists and maps from the
+ * EtcdMembers that it writes: a spec with one would never match its members. Only these: an empty selector, for example, selects
+ * everything, and an absent one nothing.
+ */
+const MAPS = ['labels', 'annotations', 'matchLabels', 'nodeSelector'];
+
+const isEmpty = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (!isObject(value)) return value;
+  const kept = Object.entries(value).filter(
+    ([key, each]) => !(isEmpty(each) && (Array.isArray(each) || MAPS.includes(key))),
+  );
+  return Object.fromEntries(kept.map(([key, each]) => [key, withoutEmpty(each)]));
+}
+
+/** A whole field of the template: without content it asks for nothing. */
+const contentOf = (field: unknown): unknown => {
+  const content = withoutEmpty(field);
+  return isEmpty(content) ? undefined : content;
+};
+
+/** Whether the types of the earlier operator write the same for both. */
+const sameContent = (a: unknown, b: unknown): boolean => sameJson(contentOf(a), contentOf(b));
+
 /** Whether two templates mean the same by a field. */
 export function sameField(field: keyof Template, is: Template, want: Template): boolean {
   if (field === 'storage') return sameQuantity(is.storage.size, want.storage.size);
-  return field === 'resources' ? sameResources(is.resources, want.resources) : sameJson(is[field], want[field]);
+  if (field === 'resources') return sameResources(is.resources, want.resources);
+  // With `spread`, which the earlier operator does not know, an empty list is the opposite of none: no default is added.
+  if (field === 'topologySpreadConstraints' && want.spread !== undefined) return sameJson(is[field], want[field]);
+  return sameContent(is[field], want[field]);
 }
 
 const displayed = (field: keyof Template, template: Template): string => {

@@ -2,7 +2,6 @@
 import type { EtcdDefragPolicyStatus } from '../../api/etcd-defrag-policy.ts';
 import { type ConditionUpdate, changedConditions, findCondition, updateConditions } from '../../domain/conditions.ts';
 import { MAX_MISSED } from '../../domain/due-times.ts';
-import { NOT_YET_SUPPORTED } from '../../domain/not-yet-supported.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { MAX_REQUEUE_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
@@ -26,7 +25,7 @@ export function statusOf(o: Observed): EtcdDefragPolicyStatus {
     ...historyOf(o),
     ...(next !== undefined && { nextScheduleTime: iso(next) }),
     ...(active.length > 0 && { active }),
-    conditions: [...updateConditions(before.conditions, [condition(o, scheduling)], at, [NOT_YET_SUPPORTED])],
+    conditions: [...updateConditions(before.conditions, [condition(o, scheduling)], at)],
   };
 }
 

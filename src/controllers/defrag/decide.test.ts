@@ -194,8 +194,3 @@ describe('a finished EtcdDefrag', () => {
     expect(decide({ now: NOW, object, cluster: undefined }).steps).toEqual([]);
   });
 });
-
-test('the condition NotYetSupported of an earlier build goes away', () => {
-  const before = { conditions: [condition('NotYetSupported', 'True', 'Defragmentation')] };
-  expect(decide(world(before)).status.conditions?.map(({ type }) => type)).toEqual(['DefragChecked']);
-});

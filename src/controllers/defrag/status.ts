@@ -1,7 +1,6 @@
 /** The status, condition and Events of an EtcdDefrag. The cluster controller writes `members` and `waitingFor`. */
 import type { EtcdDefragStatus } from '../../api/etcd-defrag.ts';
 import { changedConditions, updateConditions } from '../../domain/conditions.ts';
-import { NOT_YET_SUPPORTED } from '../../domain/not-yet-supported.ts';
 import { iso } from '../../lib/time.ts';
 import type { Decision, EventRecord } from '../../runtime/plan.ts';
 import { isFull, membersOf, type Observed, statusBefore, withOutcome } from './observed.ts';
@@ -44,7 +43,7 @@ export function statusOf(o: Observed, { message, becomes }: DefragDecision): Etc
     ...(membersOf(o).length > 0 && { startedAt: before.startedAt ?? now }),
     ...(isOver && { completedAt: now }),
     defragmented: withOutcome(o, 'Defragmented').length,
-    conditions: [...updateConditions(before.conditions, [condition], at, [NOT_YET_SUPPORTED])],
+    conditions: [...updateConditions(before.conditions, [condition], at)],
   };
 }
 

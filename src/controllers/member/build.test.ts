@@ -262,6 +262,18 @@ describe('with certificates', () => {
     expect(flagsOf({ peerCertAllowedHostname: 'peer.db.ns.svc' }).flags).not.toContain(pinned);
   });
 
+  test('peers have self-signed certificates where the earlier operator ran them so, and never beside real ones', () => {
+    const { pod, flags } = flagsOf({ peerAutoTLS: true });
+    expect(flags.at(-1)).toBe('--peer-auto-tls');
+    expect(flags.filter((flag) => flag.includes('peer') && flag.includes('://'))).toEqual([
+      '--listen-peer-urls=https://0.0.0.0:2380',
+      `--initial-advertise-peer-urls=https://${SEED_NAME}.db.ns.svc:2380`,
+    ]);
+    expect(flags).toContain(`--initial-cluster=${SEED_NAME}=https://${SEED_NAME}.db.ns.svc:2380`);
+    expect(pod.spec?.volumes).toHaveLength(1);
+    expect(flagsOf({ ...both, peerAutoTLS: true }).flags).toEqual(flagsOf(both).flags);
+  });
+
   test('the client and peer ports use TLS, and the metrics port for probes does not', () => {
     const { pod, flags } = flagsOf(both);
     expect(flags.filter((flag) => flag.includes('://'))).toEqual([

@@ -18,7 +18,6 @@ import type { Pod } from '../../gen/kube.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
-const withTls = { tls: { peerAutoTLS: true } };
 const EVIL = { image: { repository: 'evil/etcd' } };
 const agents = { repository: 'quay.io/coreos/etcd', allowed: [], operator: 'example.com/operator:1' };
 const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
@@ -38,12 +37,6 @@ describe('the rule that decides', () => {
     ['a crash after the volume', fresh({ volume: ours(aVolume()) }), 'makeVolumeAndPod', ['create Pod']],
     ['a new member in memory', fresh({ member: aMember({ spec: inMemory }) }), 'makeVolumeAndPod', ['create Pod']],
     [
-      'a new member with unsupported TLS: no Pod, and none in plain text',
-      fresh({ member: aMember({ spec: withTls }) }),
-      'cannotRun',
-      [],
-    ],
-    [
       'a new member with a restore, and no operator image: no Pod, and none that bootstraps an empty cluster',
       fresh({ member: aMember({ spec: { restore } }), cluster: restored() }),
       'cannotRun',
@@ -60,18 +53,6 @@ describe('the rule that decides', () => {
       world({ member: aMember({ status: joined, spec: { restore } }), pod: absent, etcd: { is: 'notAsked' } }),
       'makeVolumeAndPod',
       ['create Pod'],
-    ],
-    [
-      'a member with unsupported TLS whose Pod has terminated: it is not deleted',
-      world({ member: aMember({ status: joined, spec: withTls }), pod: ended }),
-      'cannotRun',
-      [],
-    ],
-    [
-      'a running member with unsupported TLS is left alone',
-      world({ member: aMember({ status: joined, spec: withTls }) }),
-      'steady',
-      [],
     ],
     ['an image that is not allowed', fresh({ member: aMember({ spec: EVIL }) }), 'cannotRun', []],
     [

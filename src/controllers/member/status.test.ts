@@ -35,7 +35,6 @@ import type { Observed } from './observed.ts';
 import { eventsFor, isMinor, needsVersion } from './status.ts';
 
 const EVIL = { image: { repository: 'evil/etcd' } };
-const AUTO_TLS = { tls: { peerAutoTLS: true } };
 const RESTORE = { restore: { source: { pvc: { claimName: 'c', subPath: 'x' } } } };
 
 describe('the status', () => {
@@ -98,21 +97,6 @@ describe('the status', () => {
     [
       'an image that is not allowed any more, and a Pod that runs',
       world({ member: aMember({ status: joined, spec: EVIL }) }),
-      ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched'],
-    ],
-    [
-      'an unsupported setting, and no Pod yet',
-      fresh({ member: aMember({ spec: AUTO_TLS }) }),
-      ['Ready=False/NotYetSupported', 'NotYetSupported=True/TLS'],
-    ],
-    [
-      'an unsupported setting, and a Pod that runs',
-      world({ member: aMember({ status: joined, spec: AUTO_TLS }) }),
-      ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched', 'NotYetSupported=True/TLS'],
-    ],
-    [
-      'a setting that was unsupported',
-      world({ member: aMember({ status: { ...joined, conditions: [condition('NotYetSupported', 'True', 'x')] } }) }),
       ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched'],
     ],
     [

@@ -11,8 +11,7 @@ import {
   OPERATOR_IMAGE_NOT_CONFIGURED,
   updateConditions,
 } from '../../domain/conditions.ts';
-import { notYetOf, podBlockedBy } from '../../domain/member-pod.ts';
-import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
+import { podBlockedBy } from '../../domain/member-pod.ts';
 import { controllerOf, identity } from '../../domain/ownership.ts';
 import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import type { Pod } from '../../gen/kube.ts';
@@ -43,14 +42,12 @@ export function statusOf(o: Observed, message: string): EtcdMemberStatus {
     ...etcdFacts(o),
     ...(failedStarts && { failedStarts }),
   };
-  const unsupported = notYetConditions(notYetOf(o.member));
-  const updates = [ready(o, facts, message), ...drift(o, facts), ...unsupported];
-  const dropped = unsupported.length === 0 ? [NOT_YET_SUPPORTED] : [];
+  const updates = [ready(o, facts, message), ...drift(o, facts)];
   const at = { generation: o.member.metadata.generation, now: iso(o.now) };
   return {
     ...facts,
     selector: memberSelector(o.member.spec.clusterName, identity(o.member).name),
-    conditions: [...updateConditions(before.conditions, updates, at, dropped)],
+    conditions: [...updateConditions(before.conditions, updates, at)],
   };
 }
 

@@ -9,24 +9,28 @@ const FOLDER = '/etc/etcd/tls';
 const MODE = 0o440;
 
 export function tlsFlags({ spec: { tls } }: EtcdMember): readonly string[] {
-  const [client, peer] = [`${FOLDER}/client`, `${FOLDER}/peer`];
+  const client = `${FOLDER}/client`;
   return [
     ...(tls?.clientServerSecretRef ? [`--cert-file=${client}/tls.crt`, `--key-file=${client}/tls.key`] : []),
     ...(tls?.clientServerSecretRef && tls.clientMTLS
       ? ['--client-cert-auth=true', `--trusted-ca-file=${client}/ca.crt`]
       : []),
-    ...(tls?.peerSecretRef
-      ? [
-          `--peer-cert-file=${peer}/tls.crt`,
-          `--peer-key-file=${peer}/tls.key`,
-          `--peer-trusted-ca-file=${peer}/ca.crt`,
-          '--peer-client-cert-auth=true',
-          // Without it, etcd accepts every certificate of the CA, also that of an application.
-          ...(tls.peerCertAllowedHostname === undefined
-            ? []
-            : [`--peer-cert-allowed-hostname=${tls.peerCertAllowedHostname}`]),
-        ]
-      : []),
+    ...peerFlags(tls),
+  ];
+}
+
+function peerFlags(tls: EtcdMember['spec']['tls']): readonly string[] {
+  if (!tls?.peerSecretRef) return tls?.peerAutoTLS === true ? ['--peer-auto-tls'] : [];
+  const peer = `${FOLDER}/peer`;
+  return [
+    `--peer-cert-file=${peer}/tls.crt`,
+    `--peer-key-file=${peer}/tls.key`,
+    `--peer-trusted-ca-file=${peer}/ca.crt`,
+    '--peer-client-cert-auth=true',
+    // Without it, etcd accepts every certificate of the CA, also that of an application.
+    ...(tls.peerCertAllowedHostname === undefined
+      ? []
+      : [`--peer-cert-allowed-hostname=${tls.peerCertAllowedHostname}`]),
   ];
 }
 

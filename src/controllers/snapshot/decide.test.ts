@@ -229,12 +229,6 @@ describe('a snapshot that has not started', () => {
     const claim = { reason: 'VolumeClaimMissing', message: 'PersistentVolumeClaim c does not exist' } as const;
     expect(message(world({ lacks: [lack, claim] }))).toBe(`${lack.message}; ${claim.message}`);
   });
-
-  test('loses the condition NotYetSupported of an earlier version', () => {
-    const status = { conditions: [condition('NotYetSupported', 'True', 'Snapshots')] };
-    const conditions = decide(world({ object: aSnapshot({ status }) })).status.conditions;
-    expect(conditions?.map((c) => c.type)).toEqual(['Ready']);
-  });
 });
 
 describe('a snapshot whose Job exists', () => {

@@ -1,7 +1,7 @@
-/** The Job that looks a snapshot up in the store after its own Job was deleted. It has the name of that Job. */
+/** The Job that looks a snapshot up in the store: after its own Job was deleted, or was that of an earlier operator. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import { agentLabels, etcdSnapshots, snapshotJobName } from '../../api/names.ts';
+import { agentLabels, etcdSnapshots } from '../../api/names.ts';
 import { agentContainer, agentJob, agentPodSpec, locationFiles } from '../../domain/agent-pod.ts';
 import { type LookupTask, MOUNTS, objectKeyOf, placeOf } from '../../domain/agent-task.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
@@ -11,7 +11,17 @@ import { AGENT } from './build.ts';
 
 const LOOKUP = 'lookup';
 
-export function lookupJob(object: EtcdSnapshot, cluster: EtcdCluster, image: string): Job {
+export interface LookingUp {
+  readonly object: EtcdSnapshot;
+  readonly cluster: EtcdCluster;
+  readonly image: string;
+  /** The name of the Job. */
+  readonly job: string;
+  /** The snapshot of an earlier operator has no manifest. */
+  readonly withoutManifest: boolean;
+}
+
+export function lookupJob({ object, cluster, image, job, withoutManifest }: LookingUp): Job {
   const { name, namespace, uid } = identity(object);
   const { destination, encryption } = object.spec;
   const task: LookupTask = {
@@ -20,6 +30,7 @@ export function lookupJob(object: EtcdSnapshot, cluster: EtcdCluster, image: str
     at: placeOf(destination, MOUNTS.volume),
     key: objectKeyOf(object.spec, { namespace, name }),
     encrypted: encryption !== undefined,
+    ...(withoutManifest && { withoutManifest }),
   };
   const files = locationFiles(destination, encryption, { mountPath: MOUNTS.volume, readOnly: true });
   const spec = agentPodSpec({
@@ -30,7 +41,7 @@ export function lookupJob(object: EtcdSnapshot, cluster: EtcdCluster, image: str
   });
   const labels = agentLabels(identity(cluster).name);
   return agentJob({
-    metadata: { name: snapshotJobName(name), namespace, labels, ownerReferences: ownedBy(etcdSnapshots, object) },
+    metadata: { name: job, namespace, labels, ownerReferences: ownedBy(etcdSnapshots, object) },
     seconds: SNAPSHOT_DEADLINE_SECONDS,
     keptSeconds: SNAPSHOT_JOB_KEPT_SECONDS,
     spec,

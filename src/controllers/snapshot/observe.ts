@@ -5,8 +5,15 @@ import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import { CLUSTER_LABEL, clientURL, etcdSnapshots, JOB_NAME_LABEL, snapshotJobName } from '../../api/names.ts';
-import { podsOf } from '../../domain/job.ts';
+import {
+  CLUSTER_LABEL,
+  clientURL,
+  etcdSnapshots,
+  JOB_NAME_LABEL,
+  lookupJobName,
+  snapshotJobName,
+} from '../../api/names.ts';
+import { endOf, podsOf } from '../../domain/job.ts';
 import { memberClientScheme, memberEndpoint, memberHost, serviceOf } from '../../domain/member-address.ts';
 import { controllerOf, holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { isPaused } from '../../domain/paused.ts';
@@ -23,12 +30,13 @@ import { askMember } from '../../etcd/ask-member.ts';
 import type { EtcdPort } from '../../etcd/client.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
-import { refKey } from '../../kube/object.ts';
+import { type Ref, refKey } from '../../kube/object.ts';
 import { jobs, persistentVolumeClaims, secrets } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
 import {
   clusterNameOf,
+  isOfEarlierOperator,
   isOver,
   type MemberReport,
   type MemberView,
@@ -81,11 +89,17 @@ export async function observe(
   };
   if (isOver(object) || isBeingDeleted(object)) return base;
   const { name, namespace, uid } = identity(object);
-  const ref = { namespace, name: snapshotJobName(name) };
   // The cache may not have received the Job yet: the API server is asked before it is created, or counts as lost.
-  const found = ports.jobs.get(refKey(ref)) ?? (await ports.client.get(jobs, ref, signal));
+  const find = async (ref: Ref): Promise<Job | undefined> =>
+    ports.jobs.get(refKey(ref)) ?? (await ports.client.get(jobs, ref, signal));
+  const own = { namespace, name: snapshotJobName(name) };
+  const first = await find(own);
+  const isEarlier = first !== undefined && isResultOfEarlier(first, uid);
+  const ref = isEarlier ? { namespace, name: lookupJobName(name) } : own;
+  const found = isEarlier ? await find(ref) : first;
   const job = holding(found, uid);
-  const known = { ...base, job, isLeaving: found !== undefined && isLeaving(found, name) };
+  const leaving = { isLeaving: found !== undefined && isLeaving(found, name) };
+  const known = { ...base, job, ...leaving, ...(isEarlier && { earlier: first }) };
   const cluster = { namespace, name: clusterNameOf(object) };
   if (job.is === 'ours')
     return {
@@ -95,6 +109,10 @@ export async function observe(
     };
   return { ...known, ...(await beforeStart(ports, unreachableSince, key, object, signal)) };
 }
+
+/** The earlier operator's Job has taken the snapshot. */
+const isResultOfEarlier = (job: Job, uid: string): boolean =>
+  holding(job, uid).is === 'ours' && isOfEarlierOperator(job) && endOf(job)?.type === 'Complete';
 
 /** The Job is being deleted, or will be by the garbage collector with its previous owner. */
 const isLeaving = (job: Job, snapshot: string): boolean => {

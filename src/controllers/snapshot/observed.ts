@@ -3,7 +3,8 @@
 import type { Sources } from '../../access/evaluate/view.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import type { Holding } from '../../domain/ownership.ts';
+import { lookupJobName, MANAGED_BY_LABEL, snapshotJobName } from '../../api/names.ts';
+import { type Holding, identity } from '../../domain/ownership.ts';
 import type { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 
@@ -49,6 +50,8 @@ export interface Observed {
   /** The operator image; empty when it is not configured. */
   readonly operatorImage: string;
   readonly job: Holding<Job>;
+  /** The Job of an earlier operator is complete. Its result is in the log of its Pod: `job` is the one that looks it up in the store. */
+  readonly earlier?: Job;
   /** The foreign Job of this name is being deleted. */
   readonly isLeaving: boolean;
   /** The Pods of the Job, the newest last. */
@@ -62,6 +65,15 @@ export interface Observed {
   /** Since when no member could serve a snapshot. */
   readonly unreachableSince?: number;
 }
+
+/** The earlier operator labelled its Jobs with their cluster only, so that the caches have neither them nor their Pods. */
+export const isOfEarlierOperator = ({ metadata }: Job): boolean => metadata.labels?.[MANAGED_BY_LABEL] === undefined;
+
+/** The Job that this operator creates for the snapshot. */
+export const jobNameOf = ({ object, earlier }: Observed): string => {
+  const { name } = identity(object);
+  return earlier ? lookupJobName(name) : snapshotJobName(name);
+};
 
 export const clusterNameOf = ({ spec }: EtcdSnapshot): string => spec.clusterRef.name ?? '';
 

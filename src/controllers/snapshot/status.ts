@@ -3,7 +3,6 @@
 import type { Artifact, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { FAILURES } from '../../domain/agent-result.ts';
 import { changedConditions, updateConditions } from '../../domain/conditions.ts';
-import { NOT_YET_SUPPORTED } from '../../domain/not-yet-supported.ts';
 import { REFERENCE_NOT_PERMITTED } from '../../domain/tenancy.ts';
 import { present } from '../../lib/present.ts';
 import { iso } from '../../lib/time.ts';
@@ -74,7 +73,7 @@ export function statusOf(o: Observed, { message, becomes, latch }: SnapshotDecis
     ...(!isOver && present({ streamsFrom: latch?.streamsFrom ?? streamsFrom })),
     phase,
     ...present({ startTime, artifact, completionTime: isOver ? iso(o.now) : undefined }),
-    conditions: [...updateConditions(before.conditions, [ready], at, [NOT_YET_SUPPORTED])],
+    conditions: [...updateConditions(before.conditions, [ready], at)],
   };
 }
 

@@ -18,6 +18,8 @@ export interface PortTls {
 export interface NodeTls {
   readonly client?: PortTls;
   readonly peer?: PortTls;
+  /** Peers use self-signed certificates, and verify none. */
+  readonly peerAutoTls?: boolean;
 }
 
 interface Secured {
@@ -79,6 +81,7 @@ export const commonNameOf = (pem: string): string | undefined =>
 /** Peers verify each other on every connection, in both directions. */
 export function trustEachOther({ options: one }: Secured, { options: other }: Secured): boolean {
   const [a, b] = [one.tls?.peer, other.tls?.peer];
+  if (one.tls?.peerAutoTls || other.tls?.peerAutoTls) return one.tls?.peerAutoTls === other.tls?.peerAutoTls;
   if (!a && !b) return true;
   return (
     a?.bundle !== undefined && b?.bundle !== undefined && accepts(a.bundle, b.leaf()) && accepts(b.bundle, a.leaf())

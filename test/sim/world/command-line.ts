@@ -13,6 +13,8 @@ export interface EtcdFlags {
   readonly dataDir: string;
   /** Ports with TLS, and whether they verify the certificates of clients. */
   readonly tls: Readonly<Record<EtcdPortName, { readonly serves: boolean; readonly verifies: boolean }>>;
+  /** Peers use self-signed certificates. */
+  readonly peerAutoTls: boolean;
 }
 
 /** The flags, or the error with which etcd exits with code 2. */
@@ -65,6 +67,7 @@ const KNOWN = [
   'experimental-initial-corrupt-check',
   'experimental-compact-hash-check-enabled',
   'peer-cert-allowed-hostname',
+  'peer-auto-tls',
   ...['cert-file', 'key-file', 'trusted-ca-file', 'client-cert-auth'].flatMap((flag) => [flag, `peer-${flag}`]),
 ];
 const FROM_3_6 = ['max-learners', 'feature-gates', 'corrupt-check-time'];
@@ -87,7 +90,7 @@ export function parseCommand(pod: Pod): Parsed {
   const minor = Number(versionOf(pod).split('.')[1]);
   const flags = new Map<string, string>();
   for (const arg of args) {
-    const [, flag = '', value = ''] = /^--([a-z-]+)=(.*)$/.exec(arg) ?? [];
+    const [, flag = '', value = 'true'] = /^--([a-z-]+)(?:=(.*))?$/.exec(arg) ?? [];
     if (!isKnown(flag, minor)) return { refused: `flag provided but not defined: ${arg}` };
     flags.set(flag, value);
   }
@@ -106,6 +109,7 @@ export function parseCommand(pod: Pod): Parsed {
       client: { serves: flags.has('cert-file'), verifies: flags.get('client-cert-auth') === 'true' },
       peer: { serves: flags.has('peer-cert-file'), verifies: flags.get('peer-client-cert-auth') === 'true' },
     },
+    peerAutoTls: flags.has('peer-auto-tls'),
     maxLearners: flags.has('max-learners') ? Number(flags.get('max-learners')) : undefined,
   };
 }

@@ -192,7 +192,7 @@ export class Kubelet {
     const process = this.#etcd.node(name, {
       endpoint: `${flags.tls.client.serves ? 'https' : 'http'}://${run.ip}:2379`,
       peerURL,
-      tls: this.mounts.tls(run.uid, flags.tls),
+      tls: { ...this.mounts.tls(run.uid, flags.tls), ...(flags.peerAutoTls && { peerAutoTls: true }) },
       version: versionOf(pod),
       ...(maxLearners !== undefined && { maxLearners }),
     });

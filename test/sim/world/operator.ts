@@ -54,7 +54,7 @@ export class OperatorProcess {
     const { ground, lease, client, etcd, keys } = this.#around;
     const { signal } = this.#ended;
     const clock = ground.timeline.clockOf(this, ground.random);
-    const parts: Parts = { stores: [], optional: [], controllers: [], deadWatches: [] };
+    const parts: Parts = { stores: [], optional: [], controllers: [], deadWatches: [], outdated: [] };
     const log = ground.story ? storyteller(ground, this.name) : SILENT;
     const heartbeat = new ApiServerHeartbeat(clock);
     const handshake = this.#around.handshake(this);

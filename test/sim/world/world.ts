@@ -32,6 +32,8 @@ export interface WorldOptions {
   readonly tellStory: boolean;
   /** Absent: neither TLS nor auth. */
   readonly credentials?: CredentialsOptions | undefined;
+  /** Of the cluster. */
+  readonly annotations?: Readonly<Record<string, string>>;
   /** Absent: the world starts empty. */
   readonly recorded?: Recorded;
 }
@@ -53,12 +55,14 @@ export class World {
   readonly operators: OperatorProcess[] = [];
   readonly #scheduler: Scheduler;
   readonly #onlooker: Onlooker;
+  readonly #annotations: Readonly<Record<string, string>>;
   #seenVersion = '';
   #collecting = false;
   #ticking = false;
   #started = 0;
 
   constructor(options: WorldOptions, onlooker: (world: World) => Onlooker) {
+    this.#annotations = options.annotations ?? {};
     this.ground = new Ground(options.seed, options.tellStory, options.recorded?.at);
     const { ground } = this;
     this.ports = modelPorts(this.etcd);
@@ -83,7 +87,7 @@ export class World {
   }
 
   createCluster(spec: EtcdCluster['spec']): void {
-    const metadata = { name: CLUSTER, namespace: NAMESPACE };
+    const metadata = { name: CLUSTER, namespace: NAMESPACE, annotations: this.#annotations };
     const cluster = {
       apiVersion: 'etcd-operator.cozystack.io/v1alpha2',
       kind: 'EtcdCluster',

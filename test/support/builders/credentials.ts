@@ -49,6 +49,9 @@ export function secretOf(texts: Readonly<Record<string, string>>, ofCluster: boo
 export const secret = ({ cert, key }: KeyPair, trust?: string, ofCluster = false): Secret =>
   secretOf({ 'tls.crt': cert, 'tls.key': key, ...(trust !== undefined && { 'ca.crt': trust }) }, ofCluster);
 
+/** The Secret that members mount, with the contents of the user's. */
+export const aCopy = (of: Secret | undefined): Secret => ({ ...of, metadata: secretOf({}, true).metadata }) as Secret;
+
 export const recorded = () => ({ client: digestOf(ca.cert) ?? '', peer: digestOf(ca.cert) ?? '' });
 
 export type Held = Readonly<Record<string, Secret>>;

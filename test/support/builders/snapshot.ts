@@ -1,7 +1,7 @@
 /** Observed states of a snapshot, for test tables. */
 
 import type { EtcdSnapshot, EtcdSnapshotSpec, EtcdSnapshotStatus } from '../../../src/api/etcd-snapshot.ts';
-import { API_VERSION, agentLabels, snapshotJobName } from '../../../src/api/names.ts';
+import { API_VERSION, agentLabels, CLUSTER_LABEL, snapshotJobName } from '../../../src/api/names.ts';
 import type { MemberReport, MemberView, Observed } from '../../../src/controllers/snapshot/observed.ts';
 import type { Result } from '../../../src/domain/agent-result.ts';
 import type { ContainerState, Job, Pod } from '../../../src/gen/kube.ts';
@@ -68,6 +68,12 @@ export function aJob(status: Job['status'] = {}, ownerUid = SNAPSHOT_UID): Job {
     status,
   };
 }
+
+/** As the Go operator creates it: labelled with the cluster only. */
+export const aGoJob = (status: Job['status'] = {}): Job => {
+  const job = aJob(status);
+  return { ...job, metadata: { ...job.metadata, labels: { [CLUSTER_LABEL]: 'db' } } };
+};
 
 export const ended = (
   type: 'Complete' | 'Failed' | 'FailureTarget',

@@ -1,7 +1,7 @@
 /** The Certificates that a cluster requests from cert-manager, and findings about their state. */
 
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
-import { CERT_MANAGER_GROUP, clusterLabels, etcdClusters } from '../../../api/names.ts';
+import { applicationRequestName, CERT_MANAGER_GROUP, clusterLabels, etcdClusters } from '../../../api/names.ts';
 import {
   type Certificate,
   certificateKind,
@@ -99,7 +99,9 @@ const pending = (secret: string, certificate: string, message: string): Finding 
 export function withIssuance(c: CredentialsFacts, findings: readonly Finding[]): readonly Finding[] {
   const issued = issuanceFindings(c);
   const awaited = new Map(requestedNeeds(c.cluster).map((need) => [need.secret, need.requested.certificate]));
+  const others = issued.flatMap((f) => (f.is === 'applicationForeign' ? [f.secret] : []));
   const rest = findings.flatMap((finding): readonly Finding[] => {
+    if (others.includes(finding.secret)) return []; // what another Certificate writes is not the operator's to judge
     const certificate = finding.is === 'secretMissing' ? awaited.get(finding.secret) : undefined;
     if (certificate === undefined) return [finding];
     if (issued.some(({ secret }) => secret === finding.secret)) return [];
@@ -126,7 +128,12 @@ function findingsAbout(held: CertificateHolding, c: CredentialsFacts): readonly 
   const { now } = c;
   const { wanted, holding } = held;
   const about = { secret: wanted.spec.secretName, certificate: wanted.metadata.name ?? '' };
-  if (holding.is === 'foreign') return [{ is: 'certificateForeign', ...about, owner: holding.owner }];
+  if (holding.is === 'foreign') {
+    const { owner } = holding;
+    return about.certificate === applicationRequestName(identity(c.cluster).name)
+      ? [{ is: 'applicationForeign', secret: about.secret, owner, object: `Certificate ${about.certificate}` }]
+      : [{ is: 'certificateForeign', ...about, owner }];
+  }
   if (holding.is === 'unknown' && !c.formed)
     return [{ is: 'certificatePending', ...about, message: `it cannot be read: ${holding.message}` }];
   if (holding.is !== 'ours') return [];

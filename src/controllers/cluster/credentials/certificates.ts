@@ -69,6 +69,16 @@ export const mountBlockedBy = (c: CredentialsFacts): Waiting | undefined =>
     ? undefined
     : { reason: 'CertificatesInvalid', message: 'certificates are missing or invalid', waits: true };
 
+/** Why a new member could not be reached, although its Pod would start: its name is in no certificate. */
+export function newNamesBlockedBy({ certificates: { certificates } }: CredentialsFacts): Waiting | undefined {
+  const lacking = certificates.flatMap(({ need, newMembersLack: names = [] }) =>
+    names.length === 0 ? [] : [`Secret ${need.secret} lacks ${names.join(', ')}`],
+  );
+  if (lacking.length === 0) return undefined;
+  const message = `no certificate has the name of a new member: the one in ${lacking.join(', and the one in ')}. Issue it with that as well`;
+  return { reason: 'CertificatesInvalid', message, waits: true };
+}
+
 export function recreateBlockedBy(c: CredentialsFacts): string | undefined {
   if (isUnread(c)) return 'its Secrets cannot be read: whether its Pod could be recreated is unknown';
   const blocked = mountBlockedBy(c);

@@ -14,6 +14,7 @@ import {
   bootstrapBlockedBy,
   certificatesRequeueMs,
   mountBlockedBy,
+  newNamesBlockedBy,
   recreateBlockedBy,
   unreadCertificates,
   unreadSecrets,
@@ -52,7 +53,8 @@ function authFirst(c: CredentialsFacts): Waiting | undefined {
 /** What membership is decided by. */
 export const stateOf = (c: CredentialsFacts): CredentialsState => ({
   bootstrap: { blockedBy: bootstrapBlockedBy(c) },
-  join: { blockedBy: authFirst(c) ?? mountBlockedBy(c) },
+  join: { blockedBy: authFirst(c) ?? mountBlockedBy(c) ?? newNamesBlockedBy(c) },
+  replace: { blockedBy: newNamesBlockedBy(c)?.message },
   recreate: { blockedBy: recreateBlockedBy(c) },
   restart: c.certificates.trusts.flatMap((t) => (asksForRestarts(t) ? wantedBundles(c, t.part) : [])),
   expired: c.certificates.trusts.flatMap(({ part, expired = [] }) =>

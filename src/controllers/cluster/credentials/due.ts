@@ -27,7 +27,7 @@ const MESSAGES = {
 export function dueRequests(c: CredentialsFacts, findings: readonly Finding[]): readonly Step[] {
   // cert-manager overwrites the Secret that a Certificate names, also a foreign one: its owner has to be known first.
   if (isNotStarted(c) || c.issuance?.is !== 'there' || isUnread(c)) return [];
-  const taken = findings.flatMap((f) => (f.is === 'secretForeign' ? [f.secret] : []));
+  const taken = findings.flatMap((f) => (f.is === 'secretForeign' || f.is === 'applicationForeign' ? [f.secret] : []));
   return c.issuance.certificates.filter(({ wanted }) => !taken.includes(wanted.spec.secretName)).flatMap(stepFor);
 }
 

@@ -22,6 +22,8 @@ export interface CredentialsState {
   readonly bootstrap: { readonly blockedBy: Waiting | undefined };
   /** Why no member is added: its Pod could not mount its Secrets; or auth is enabled first, while only one member serves clients. */
   readonly join: { readonly blockedBy: Waiting | undefined };
+  /** Why no member takes the place of one that is removed. */
+  readonly replace: { readonly blockedBy: string | undefined };
   /** Why a Pod that is deleted might hang in ContainerCreating when it is recreated. */
   readonly recreate: { readonly blockedBy: string | undefined };
   /** A member that has loaded another bundle restarts. */

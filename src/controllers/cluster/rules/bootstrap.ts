@@ -3,7 +3,8 @@
 import { defaultsOf } from '../../../api/defaults.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../../api/etcd-member.ts';
-import { clusterToken } from '../../../api/names.ts';
+import { clusterToken, peerURL } from '../../../api/names.ts';
+import { memberPeerScheme, serviceOf } from '../../../domain/member-address.ts';
 import { identity } from '../../../domain/ownership.ts';
 import { QUIET_START_MS, SEED_DEAD_AFTER, SEED_PROBE } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
@@ -19,6 +20,7 @@ import {
   isEntryOf,
   isFormed,
   isNotBeingDeleted,
+  isPending,
   type MemberView,
   nameOf,
   type Observed,
@@ -109,6 +111,26 @@ export function rebuildSeed(o: Observed): Decided {
       steps: [{ do: 'delete', what: refTo('EtcdMember', seed.object) }],
     };
   return rebuildDeadSeed(o, seed);
+}
+
+/** The earlier operator creates the seed under a name that it does not know before, and writes the initialCluster after that. */
+export function completeSeed(o: Observed): Decided {
+  const seed = seedView(o);
+  if (isFormed(o) || !seed || !isNotBeingDeleted(seed) || !isPending(seed)) return undefined;
+  const { object } = seed;
+  const { name, namespace } = identity(object);
+  const initialCluster = `${name}=${peerURL(name, serviceOf(object), namespace, memberPeerScheme(object))}`;
+  return {
+    message: `writing the initialCluster of member ${name}`,
+    // Another operator may have written it meanwhile.
+    steps: [
+      {
+        do: 'patch',
+        to: refTo('EtcdMember', object, { resourceVersion: true }),
+        fields: { spec: { initialCluster } },
+      },
+    ],
+  };
 }
 
 const repairsOf = ({ cluster }: Observed): number => {

@@ -25,7 +25,6 @@ import {
   startedAt,
 } from '../joining.ts';
 import {
-  arePeersPinned,
   createdAt,
   type Decided,
   desired,
@@ -39,6 +38,7 @@ import {
   nameOf,
   type Observed,
 } from '../observed.ts';
+import { peersOf } from '../peers.ts';
 import { released } from '../quarantine.ts';
 import { healthyVoters, learnersOf } from '../quorum.ts';
 import { joinTarget } from '../rollout/version-change.ts';
@@ -55,7 +55,7 @@ export function completePending(o: Observed): Decided {
   if (!entries || !pending) return undefined;
   if (entryOf(o, pending))
     return writeJoinList(pending, entries, `writing the initialCluster of member ${nameOf(pending)}`);
-  if (isFull(o) || isVoterUnhealthy(o)) return undefined;
+  if (isFull(o) || isVoterUnhealthy(o) || o.credentials.join.blockedBy) return undefined;
   return { message: `adding member ${nameOf(pending)} to etcd`, steps: [addition(o, nameOf(pending))] };
 }
 
@@ -150,7 +150,7 @@ export function startNext(o: Observed): Decided {
   const entries = entriesOf(o) ?? [];
   const next = entries.find((entry) => isAddedWithoutObject(o, entry));
   if (!next) return undefined;
-  const object = joiningMember(o.cluster, nameIn(next), joinTarget(o), entries, arePeersPinned(o));
+  const object = joiningMember(o.cluster, nameIn(next), joinTarget(o), entries, peersOf(o));
   return {
     message: `creating member ${nameIn(next)}`,
     latch: { membersNamed: lastNumber(o) },

@@ -69,7 +69,9 @@ export const waitForMembers = (o: Observed): Decided => {
 const wrongNumber = (o: Observed): string => {
   const error = etcdError(o);
   const because =
-    error === undefined ? 'etcd cannot change its members now' : `etcd does not respond to the operator: ${error}`;
+    error === undefined
+      ? (o.credentials.join.blockedBy?.message ?? 'etcd cannot change its members now')
+      : `etcd does not respond to the operator: ${error}`;
   return `${o.members.length} of ${desired(o)} members, all ready, but ${because}`;
 };
 

@@ -3,11 +3,12 @@ import { parseResult, type Result } from '../../../domain/agent-result.ts';
 import { endOf, isStopping, settledAt, troubleSuffix } from '../../../domain/job.ts';
 import { identity } from '../../../domain/ownership.ts';
 import { troubleOf } from '../../../domain/pod.ts';
+import { EARLIER_JOB_POLL_MS } from '../../../domain/timing.ts';
 import type { Job, Pod } from '../../../gen/kube.ts';
 import { artifactOf } from '../artifact.ts';
 import { AGENT } from '../build.ts';
 import { isLookup } from '../lookup.ts';
-import type { Observed } from '../observed.ts';
+import { isOfEarlierOperator, type Observed } from '../observed.ts';
 import { failed, running, type SnapshotDecision } from '../status.ts';
 
 const ended = (pod: Pod) => pod.status?.containerStatuses?.find(({ name }) => name === AGENT)?.state?.terminated;
@@ -47,8 +48,10 @@ export const jobFailed = (o: Observed): SnapshotDecision | undefined => {
   if (result && !result.ok)
     return isLookup(o.job.object) && result.reason === 'ObjectNotFound'
       ? failed(
-          'SnapshotJobLost',
-          `its Job was deleted before it had stored the snapshot: ${result.message}. Create another EtcdSnapshot`,
+          o.earlier ? 'ResultMissing' : 'SnapshotJobLost',
+          o.earlier
+            ? `Job ${identity(o.earlier).name} of the Go operator is complete, but ${result.message}. Check the destination`
+            : `its Job was deleted before it had stored the snapshot: ${result.message}. Create another EtcdSnapshot`,
         )
       : failed(result.reason, result.message);
   const job = `Job ${identity(o.job.object).name}`;
@@ -85,6 +88,9 @@ export const jobRuns = (o: Observed): SnapshotDecision | undefined => {
   if (o.job.is !== 'ours') return undefined;
   const job = `Job ${identity(o.job.object).name}`;
   const last = o.pods.at(-1);
+  // The caches have no event of it.
+  if (isOfEarlierOperator(o.job.object))
+    return running('JobRunning', `${job} of the Go operator takes the snapshot`, EARLIER_JOB_POLL_MS);
   if (!last)
     return running('JobCreated', `${job} was created and has no Pod yet: if that lasts, see the Events of the Job`);
   const pod = `Pod ${identity(last).name}`;

@@ -1,8 +1,7 @@
 /** Rules that a snapshot is taken at most once. */
-import { snapshotJobName } from '../../../api/names.ts';
 import { identity, isBeingDeleted } from '../../../domain/ownership.ts';
 import { lookupJob } from '../lookup.ts';
-import { isOver, type Observed } from '../observed.ts';
+import { isOver, jobNameOf, type Observed } from '../observed.ts';
 import { failed, pending, type SnapshotDecision } from '../status.ts';
 import { remainingMs } from '../waiting.ts';
 
@@ -15,7 +14,7 @@ export const over = (o: Observed): SnapshotDecision | undefined => {
 /** The Pods of a foreign Job are never read: their result could be about anything. */
 export const nameTaken = (o: Observed): SnapshotDecision | undefined => {
   if (o.job.is !== 'foreign') return undefined;
-  const job = snapshotJobName(identity(o.object).name);
+  const job = jobNameOf(o);
   const held = `Job ${job} exists and belongs to ${o.job.owner}`;
   const left = remainingMs(o);
   // A user who recreates a snapshot right after deleting it is faster than the garbage collector.
@@ -28,12 +27,17 @@ export const nameTaken = (o: Observed): SnapshotDecision | undefined => {
  * Job of a good one. Nothing is taken a second time, which the user did not ask for.
  */
 export const jobLost = (o: Observed): SnapshotDecision | undefined => {
-  if (o.object.status?.phase !== 'Started') return undefined;
-  const lost = `Job ${snapshotJobName(identity(o.object).name)} was deleted before the operator received its result`;
+  if (o.object.status?.phase !== 'Started' && !o.earlier) return undefined;
+  const lost = o.earlier
+    ? `Job ${identity(o.earlier).name} of the Go operator is complete, and its result is only in the log of its Pod`
+    : `Job ${jobNameOf(o)} was deleted before the operator received its result`;
   const blocked = o.refusal !== undefined && remainingMs(o) <= 0;
   if (!o.cluster || o.operatorImage === '' || blocked)
     return failed('SnapshotJobLost', `${lost}. Check the destination, or create another EtcdSnapshot`);
-  const message = `${lost}: a Job of the same name looks the snapshot up in the store`;
-  const object = lookupJob(o.object, o.cluster, o.operatorImage);
+  const job = jobNameOf(o);
+  const message = `${lost}: Job ${job} looks the snapshot up in the store`;
+  // This operator records the members that it streams from before it creates a Job.
+  const withoutManifest = o.earlier !== undefined || o.object.status?.streamsFrom === undefined;
+  const object = lookupJob({ object: o.object, cluster: o.cluster, image: o.operatorImage, job, withoutManifest });
   return { message, becomes: { phase: 'Started', reason: 'JobCreated' }, steps: [{ do: 'create', object }] };
 };
