@@ -29,7 +29,7 @@ import type { KvPort } from '../../etcd/kv.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
-import { keyOf, refKey } from '../../kube/object.ts';
+import { type KubeObject, keyOf, refKey } from '../../kube/object.ts';
 import type { AnyStore } from '../../kube/store.ts';
 import { present } from '../../lib/present.ts';
 import { REFUSED_AGAIN_MS } from '../../runtime/failures.ts';
@@ -125,10 +125,7 @@ export async function observe(
     members: members.map(({ status: _status, ...m }) => ({ ...m, ...unready(ports, m) })),
     etcd,
     quarantined: volumes.filter((pvc) => isUnusedQuarantined(ports, pvc)),
-    ...(members.length === 0 && {
-      leftVolumes: volumes.map(({ metadata }) => metadata.name ?? ''),
-      leftPods: leftPods(ports, cluster),
-    }),
+    ...(members.length === 0 && leftObjects(ports, cluster, volumes)),
     images: ports.images,
     ...(denied.length > 0 && { deniedKeys: denied }),
     ...(await notPermitted(ports.client, cluster, tenancy, signal)),
@@ -142,12 +139,18 @@ export async function observe(
   return { ...observed, successors: await observeSuccessors(ports, observed, signal) };
 }
 
-/** The garbage collector deletes them with their EtcdMembers, unless a user orphaned them: until then their etcd may have the data. */
-function leftPods({ pods }: ClusterPorts, cluster: EtcdCluster): readonly string[] {
+/** The garbage collector deletes Pods with their EtcdMembers, unless a user orphaned them: until then their etcd may have the data. */
+function leftObjects(
+  { pods }: ClusterPorts,
+  cluster: EtcdCluster,
+  volumes: readonly PersistentVolumeClaim[],
+): Pick<Gathered, 'leftVolumes' | 'leftPods'> {
   const { name, namespace } = identity(cluster);
   const isLeft = ({ metadata }: Pod): boolean =>
     metadata.namespace === namespace && metadata.labels?.[CLUSTER_LABEL] === name;
-  return [...pods.all()].filter((pod) => isLeft(pod) && !isPodOver(pod)).map(({ metadata }) => metadata.name ?? '');
+  const left = [...pods.all()].filter((pod) => isLeft(pod) && !isPodOver(pod));
+  const nameIn = ({ metadata }: KubeObject): string => metadata.name ?? '';
+  return { leftVolumes: volumes.map(nameIn), leftPods: left.map(nameIn) };
 }
 
 /** A member that is replaced still uses its PVC until etcd has removed it. */
