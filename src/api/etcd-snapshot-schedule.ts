@@ -17,6 +17,7 @@ import {
   optionalTime,
 } from './optional.ts';
 import { SnapshotLocationSchema, snapshotResources, storedAs } from './snapshot-location.ts';
+import { atomic } from './text.ts';
 
 const howMany = (description: string, minimum = 0) => optionalInt32(description, { minimum, maximum: 100_000 });
 const duration = (field: string, description: string) =>
@@ -102,6 +103,10 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
     'Recovery point objective (RPO), such as 25h: when the last good snapshot is older, the condition BackupFresh of the cluster is False.',
   ),
   drill,
+  scrub: optionalEnum(
+    'How often one stored snapshot, the one that was not verified for the longest time, is read from end to end and compared with what was stored. Never: not at all. Absent: Weekly with drill, otherwise Never.',
+    ['Never', 'Daily', 'Weekly'],
+  ),
 });
 
 const run = {
@@ -147,6 +152,27 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
       { name: Type.String(), reason: Type.String() },
     ),
   }),
+  nextScrubTime: optionalTime('When the next scrub starts.'),
+  lastScrub: optionalObject('The result of the last scrub.', {
+    name: optionalText('The EtcdSnapshot that was read. Absent: it could not be chosen, or nothing is stored.'),
+    time: Type.String({ format: 'date-time', description: 'When it ended.' }),
+    succeeded: Type.Boolean({ description: 'The snapshot is as it was when it was stored.' }),
+    sizeBytes: optionalInt64('Size of the stored object.'),
+    reason: Type.Optional(Type.String()),
+    message: Type.Optional(Type.String()),
+  }),
+  scrubbed: Type.Optional(
+    Type.Array(
+      Type.Object({
+        name: Type.String({ description: 'The EtcdSnapshot.' }),
+        uid: Type.Optional(Type.String()),
+        time: Type.String({ format: 'date-time' }),
+        reason: optionalText('Set when it is damaged. Retention does not count it as a good copy.'),
+        message: Type.Optional(Type.String()),
+      }),
+      { ...atomic, description: 'What the last 64 scrubs found, and all damaged snapshots that are still stored.' },
+    ),
+  ),
   lastRestored: optionalObject('The newest snapshot that a restore drill restored. Retention never deletes it.', {
     name: Type.String({ description: 'The EtcdSnapshot.' }),
     uid: optionalText('Its uid, which is also in the manifest of the stored snapshot.'),
@@ -177,11 +203,24 @@ const USELESS: readonly string[] = [
   'SnapshotTooNew',
 ];
 
-/** The last stored snapshot, when its restore drill has shown that it cannot be restored. */
-export function uselessBackup({
-  status,
-}: EtcdSnapshotSchedule): { readonly name: string; readonly reason: string } | undefined {
-  const { lastDrill, lastSuccessful } = status ?? {};
+interface Useless {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** The snapshots that a scrub found damaged, and that are still stored. */
+export const damagedIn = ({ scrubbed = [] }: Pick<EtcdSnapshotScheduleStatus, 'scrubbed'>) =>
+  scrubbed.flatMap(({ reason, ...rest }) => (reason === undefined ? [] : [{ ...rest, reason }]));
+
+/** The newest snapshot that a drill restored, unless a scrub has found it damaged since. */
+export const lastProven = ({ status = {} }: EtcdSnapshotSchedule): EtcdSnapshotScheduleStatus['lastRestored'] =>
+  damagedIn(status).some(({ name }) => name === status.lastRestored?.name) ? undefined : status.lastRestored;
+
+/** The last stored snapshot, when its restore drill or a scrub has shown that it cannot be restored. */
+export function uselessBackup({ status = {} }: EtcdSnapshotSchedule): Useless | undefined {
+  const { lastDrill, lastSuccessful } = status;
+  const damaged = damagedIn(status).find(({ name }) => name === lastSuccessful?.name);
+  if (damaged) return { name: damaged.name, reason: damaged.reason };
   if (!lastDrill || lastDrill.succeeded || lastDrill.name !== lastSuccessful?.name) return undefined;
   const { name, reason = '' } = lastDrill;
   return USELESS.includes(reason) ? { name, reason } : undefined;
@@ -193,9 +232,9 @@ export function uselessBackup({
  * stored is the upper limit.
  */
 export function backedUpAt(schedule: EtcdSnapshotSchedule): number | undefined {
-  const { lastSuccessful, lastRestored } = schedule.status ?? {};
+  const { lastSuccessful } = schedule.status ?? {};
   const known = uselessBackup(schedule)
-    ? [lastRestored?.takenAt]
+    ? [lastProven(schedule)?.takenAt]
     : [lastSuccessful?.artifact?.takenAt, lastSuccessful?.time];
   const times = known.map((text) => Date.parse(text ?? '')).filter((at) => !Number.isNaN(at));
   return times.length === 0 ? undefined : Math.min(...times);
@@ -225,6 +264,7 @@ export const etcdSnapshotScheduleKind: Kind = {
     { name: 'Last Success', type: 'date', jsonPath: '.status.lastSuccessful.time' },
     { name: 'Next', type: 'string', jsonPath: '.status.nextScheduleTime' },
     { name: 'Drill', type: 'boolean', jsonPath: '.status.lastDrill.succeeded', priority: 1 },
+    { name: 'Scrub', type: 'boolean', jsonPath: '.status.lastScrub.succeeded', priority: 1 },
   ],
   rules: [nameRule(MAX_SCHEDULE_NAME, 'its snapshots are named after it and their scheduled minute')],
 };

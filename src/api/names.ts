@@ -183,6 +183,8 @@ export const defragSlotOf = (policy: string, defrag: string): number | undefined
 /** The Jobs of a schedule, one per snapshot. */
 export const pruneJobName = (schedule: string, about: string): string => `${schedule}-prune-${shortName(about, 1)}`;
 export const drillJobName = (schedule: string, about: string): string => `${schedule}-drill-${shortName(about, 1)}`;
+/** One per scheduled scrub. */
+export const scrubJobName = (schedule: string, about: string): string => `${schedule}-scrub-${shortName(about, 1)}`;
 export const snapshotJobName = (snapshot: string): string => `${snapshot}-snapshot`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;

@@ -165,8 +165,25 @@ export interface PruneTask {
   readonly restored?: { readonly name: string; readonly uid?: string };
   /** The newest stored snapshots as the operator has recorded them: a later or different manifest may be forged. */
   readonly recorded?: readonly { readonly name: string; readonly uid?: string; readonly sha256: string }[];
+  /** Snapshots that a scrub found damaged: none of them counts as a good copy. */
+  readonly damaged?: readonly Scrubbed[];
   /** Milliseconds since 1970, by the operator's clock. */
   readonly now: number;
+}
+
+interface Scrubbed {
+  readonly name: string;
+  /** Of the EtcdSnapshot, where it is known. */
+  readonly uid?: string;
+}
+
+/** Reads one stored snapshot of the schedule from end to end: the one that was not verified for the longest time. */
+export interface ScrubTask
+  extends Pick<PruneTask, 'at' | 'prefix' | 'cluster' | 'schedule' | 'encrypted' | 'recorded' | 'damaged' | 'now'> {
+  readonly task: 'scrub';
+  /** When earlier scrubs and drills ended, in milliseconds since 1970. A snapshot without one was verified when it was taken. */
+  readonly verified: readonly (Scrubbed & { readonly time: number })[];
+  readonly bytesPerSecond: number;
 }
 
 /** Reads whether the store has the snapshot of this uid. The result is that of a snapshot task. */
@@ -181,7 +198,7 @@ export interface InstallTask {
   readonly task: 'install-tools';
 }
 
-export type Task = SnapshotTask | LookupTask | RestoreTask | DrillTask | PruneTask | InstallTask;
+export type Task = SnapshotTask | LookupTask | RestoreTask | DrillTask | PruneTask | ScrubTask | InstallTask;
 export type TaskName = Task['task'];
 
 const caOnly = ({ caMode }: { readonly caMode?: string }) => (caMode === 'Replace' ? { caOnly: true } : {});

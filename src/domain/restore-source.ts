@@ -3,7 +3,7 @@ import type { RestoreSource } from '../api/bootstrap.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
-import { type EtcdSnapshotSchedule, uselessBackup } from '../api/etcd-snapshot-schedule.ts';
+import { type EtcdSnapshotSchedule, lastProven, uselessBackup } from '../api/etcd-snapshot-schedule.ts';
 import type { SnapshotLocation } from '../api/snapshot-location.ts';
 import { present } from '../lib/present.ts';
 import { objectKeyOf } from './agent-task.ts';
@@ -62,9 +62,9 @@ function ofSchedule(name: string, find: Referenced): Resolution {
   const named = `EtcdSnapshotSchedule ${name}`;
   if (!schedule || isBeingDeleted(schedule))
     return blocked('SnapshotNotFound', `${named} does not exist in this namespace: create it, or name its store`);
-  const { lastSuccessful, lastRestored } = schedule.status ?? {};
+  const { lastSuccessful } = schedule.status ?? {};
   const useless = uselessBackup(schedule);
-  const last = useless ? lastRestored : lastSuccessful;
+  const last = useless ? lastProven(schedule) : lastSuccessful;
   const lack = useless
     ? `${useless.name} cannot be restored (${useless.reason}), and no earlier one was`
     : 'none is stored';

@@ -175,6 +175,12 @@ export const CLOCK_TOLERANCE_MS = 60_000;
 export const PRUNE_DEADLINE_SECONDS = 3_600;
 /** A drill downloads and restores the whole database. */
 export const DRILL_DEADLINE_SECONDS = 4 * 3_600;
+/** A scrub downloads one snapshot, slowly. */
+export const SCRUB_DEADLINE_SECONDS = 12 * 3_600;
+/** Nobody waits for a scrub: 32 MiB/s leave a node of 1 Gbit/s most of its network, and 1 TiB is read before the deadline. */
+export const SCRUB_BYTES_PER_SECOND = 32 * 2 ** 20;
+/** A scrub that could not be finished: the store may be back by then, and a week would be lost otherwise. */
+export const SCRUB_RETRY_MS = 86_400_000;
 /** For users to read the log. A failed Job is created again after this. */
 export const SCHEDULE_JOB_KEPT_SECONDS = 3_600;
 

@@ -14,8 +14,9 @@ import { checkVersionCompat } from '../format/version-compat.ts';
 import { mounted } from '../secrets.ts';
 import { disableAuth } from './disable-auth.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
-import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
+import { fetchManifest, fetchSnapshot, wantedBy } from './fetch.ts';
 import { isDamaged, newestFirst } from './latest.ts';
+import type { Wanted } from './open-snapshot.ts';
 import type { Folders } from './room.ts';
 
 /** etcd's name for its data. */

@@ -3,7 +3,7 @@
 import { DEFAULT_BUMP } from '../../api/bootstrap.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import type { EtcdSnapshotSchedule, Retention } from '../../api/etcd-snapshot-schedule.ts';
+import { damagedIn, type EtcdSnapshotSchedule, type Retention } from '../../api/etcd-snapshot-schedule.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import { ABOUT_ANNOTATION, agentLabels, drillJobName, etcdSnapshotSchedules, pruneJobName } from '../../api/names.ts';
 import { etcdImageOf, type ImagePolicy } from '../../api/security.ts';
@@ -65,13 +65,13 @@ const belongingTo = (schedule: EtcdSnapshotSchedule): Pick<ObjectMeta, 'namespac
   ownerReferences: ownedBy(etcdSnapshotSchedules, schedule),
 });
 
-interface For {
+export interface For {
   readonly schedule: EtcdSnapshotSchedule;
   readonly cluster: EtcdCluster;
   readonly operatorImage: string;
 }
 
-const jobOf = (
+export const jobOf = (
   { schedule, cluster }: For,
   { name, run, seconds }: { readonly name: string; readonly run: string; readonly seconds: number },
   spec: PodSpec,
@@ -87,6 +87,12 @@ export const policyOf = ({ spec }: EtcdSnapshotSchedule): string =>
     .toString(16)
     .padStart(8, '0');
 
+/** Snapshots that a scrub found damaged. */
+export const damagedOf = ({ status = {} }: EtcdSnapshotSchedule): Pick<PruneTask, 'damaged'> => {
+  const damaged = damagedIn(status).map(({ name, uid }) => ({ name, ...present({ uid }) }));
+  return damaged.length === 0 ? {} : { damaged };
+};
+
 const pruneName = (schedule: EtcdSnapshotSchedule, run: string): string =>
   pruneJobName(identity(schedule).name, `${identity(schedule).uid}/${run}/${policyOf(schedule)}`);
 
@@ -99,7 +105,10 @@ function restoredOf({ status }: EtcdSnapshotSchedule): Pick<PruneTask, 'restored
 const MAX_RECORDED = 20;
 
 /** By name: `runs` are sorted by it. */
-function recordedOf({ status }: EtcdSnapshotSchedule, runs: readonly EtcdSnapshot[]): Pick<PruneTask, 'recorded'> {
+export function recordedOf(
+  { status }: EtcdSnapshotSchedule,
+  runs: readonly EtcdSnapshot[],
+): Pick<PruneTask, 'recorded'> {
   const last = status?.lastSuccessful;
   const all = [
     ...(last && !runs.some((run) => identity(run).name === last.name) ? [{ ...last, uid: undefined }] : []),
@@ -111,6 +120,10 @@ function recordedOf({ status }: EtcdSnapshotSchedule, runs: readonly EtcdSnapsho
   });
   return recorded.length === 0 ? {} : { recorded: recorded.slice(-MAX_RECORDED) };
 }
+
+/** Where the snapshots of a schedule are stored. */
+export const folderOf = ({ spec, ...schedule }: EtcdSnapshotSchedule): string =>
+  joined(keyOf(spec.destination), layoutFolder(spec, identity(schedule).namespace));
 
 /** Removes snapshots beyond the retention from the store; one Job for each snapshot and each retention. */
 export function pruneJob(
@@ -127,13 +140,14 @@ export function pruneJob(
   const task: PruneTask = {
     task: 'prune',
     at: placeOf(destination, MOUNTS.volume),
-    prefix: joined(keyOf(destination), layoutFolder(schedule.spec, identity(schedule).namespace)),
+    prefix: folderOf(schedule),
     cluster: { name: identity(cluster).name, uid: identity(cluster).uid },
     schedule: { name: identity(schedule).name, uid: identity(schedule).uid },
     ...(encryption && { encrypted: true }),
     retention,
     ...restoredOf(schedule),
     ...recordedOf(schedule, runs),
+    ...damagedOf(schedule),
     now,
   };
   // Manifests are not encrypted, and are authenticated with the key.

@@ -134,7 +134,7 @@ test('the metric of the last backup leaves out that of a previous cluster of the
   expect(backups()).toEqual([]);
 });
 
-test('metrics have how long the last snapshot took, how large it is, and when and how fast a drill restored one', async () => {
+test('metrics have how long the last snapshot took, how large it is, when and how fast a drill restored one, and what scrubs found', async () => {
   const { schedules } = aWorld();
   const registry = new Registry();
   measureSchedules(registry, schedules);
@@ -143,7 +143,12 @@ test('metrics have how long the last snapshot took, how large it is, and when an
   const lastSuccessful = { name: 'x', time: '2026-03-01T05:01:00Z', artifact };
   const lastDrill = { name: 'x', time: '2026-03-01T05:02:00Z', succeeded: true, recoverySeconds: 41 };
   const lastRestored = { name: 'x', time: '2026-03-01T05:02:00Z' };
-  putInCache(schedules, aSchedule({}, { lastSuccessful, lastDrill, lastRestored }));
+  const time = '2026-03-02T05:02:00Z';
+  const scrubbed = [
+    { name: 'w', time: '2026-03-01T05:02:00Z', reason: 'SnapshotDamaged' },
+    { name: 'x', time },
+  ];
+  putInCache(schedules, aSchedule({}, { lastSuccessful, lastDrill, lastRestored, scrubbed }));
   const labels = '{namespace="ns",cluster="db",schedule="hourly"}';
   const text = await registry.metrics();
   expect(text).toContain(`etcd_operator_last_snapshot_duration_seconds${labels} 2.5\n`);
@@ -152,4 +157,6 @@ test('metrics have how long the last snapshot took, how large it is, and when an
     `etcd_operator_last_restored_drill_timestamp_seconds${labels} ${Date.parse('2026-03-01T05:02:00Z') / 1000}\n`,
   );
   expect(text).toContain(`etcd_operator_drill_recovery_seconds${labels} 41\n`);
+  expect(text).toContain(`etcd_operator_last_scrub_timestamp_seconds${labels} ${Date.parse(time) / 1000}\n`);
+  expect(text).toContain(`etcd_operator_damaged_snapshots${labels} 1\n`);
 });

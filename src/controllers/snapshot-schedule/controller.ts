@@ -4,6 +4,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import {
   backedUpAt,
+  damagedIn,
   type EtcdSnapshotSchedule,
   type EtcdSnapshotScheduleStatus,
   isBackupOf,
@@ -94,6 +95,16 @@ const FIGURES: readonly (readonly [name: string, help: string, read: Read])[] = 
     'drill_recovery_seconds',
     'How long the last restore drill that succeeded took, from the first byte of the download until the restored member had accepted a write.',
     ({ lastDrill }) => lastDrill?.recoverySeconds,
+  ],
+  [
+    'last_scrub_timestamp_seconds',
+    'When the last scrub of a schedule that could be finished ended, in seconds since 1970.',
+    ({ scrubbed }) => inSeconds(Date.parse(scrubbed?.at(-1)?.time ?? '')),
+  ],
+  [
+    'damaged_snapshots',
+    'Stored snapshots of a schedule that a scrub found damaged.',
+    ({ scrubbed }) => scrubbed && damagedIn({ scrubbed }).length,
   ],
 ];
 const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);

@@ -7,6 +7,7 @@ import { drill } from './rules/drill.ts';
 import { trimHistory, waitForNext } from './rules/history.ts';
 import { beingDeleted, record } from './rules/record.ts';
 import { prune } from './rules/retention.ts';
+import { scrub } from './rules/scrub.ts';
 import { startSnapshot } from './rules/start.ts';
 import { eventsFor, requeueAfterMs, statusOf } from './status.ts';
 
@@ -16,6 +17,7 @@ export const RULES: readonly NamedRule<Observed, Decision<EtcdSnapshotScheduleSt
   { name: 'startSnapshot', rule: startSnapshot }, // before all rules that can wait
   { name: 'drill', rule: drill },
   { name: 'prune', rule: prune }, // after the drill: the newest snapshot may turn out to be damaged
+  { name: 'scrub', rule: scrub }, // after the Jobs for the newest snapshot: any of the following days will do
   { name: 'trimHistory', rule: trimHistory }, // after the Jobs that need the EtcdSnapshots that it deletes
   { name: 'waitForNext', rule: waitForNext },
 ];

@@ -12,6 +12,7 @@ import { jobNames, policyOf } from './build.ts';
 import { type JobResult, jobResultOf } from './job-result.ts';
 import { dueTimeIn, hasFailed, isStored, newestRun, type Observed, statusBefore } from './observed.ts';
 import { lastStarted } from './scheduling.ts';
+import { scrubHistory } from './scrubbing.ts';
 
 export const RECORDED = [
   'lastScheduleTime',
@@ -21,6 +22,9 @@ export const RECORDED = [
   'stored',
   'lastDrill',
   'lastRestored',
+  'nextScrubTime',
+  'lastScrub',
+  'scrubbed',
 ] as const;
 export type RunHistory = Pick<EtcdSnapshotScheduleStatus, (typeof RECORDED)[number]>;
 
@@ -61,6 +65,7 @@ export function runHistoryOf(o: Observed): RunHistory {
     ...failure(o),
     ...pruned(o),
     ...drilled(o),
+    ...scrubHistory(o),
   };
 }
 

@@ -6,9 +6,10 @@ import { isStored, type Observed, statusBefore } from '../observed.ts';
 import { isPruned } from '../run-history.ts';
 import { isBusy, isMade, jobOwner, pruneBlockedBy } from '../stored-jobs.ts';
 
+/** Not while a drill or a scrub reads a snapshot, which would then look damaged. */
 export function prune(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const { retention } = o.object.spec;
-  if (pruneBlockedBy(o) !== undefined || isBusy(o, 'drill')) return undefined;
+  if (pruneBlockedBy(o) !== undefined || isBusy(o, 'drill') || isBusy(o, 'scrub')) return undefined;
   const run = statusBefore(o).lastSuccessful?.name;
   const cluster = jobOwner(o);
   if (!retention || run === undefined || !cluster || isPruned(o) || isMade(o, 'prune', run) || isBusy(o, 'prune'))
