@@ -152,6 +152,16 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
       { name: Type.String(), reason: Type.String() },
     ),
   }),
+  location: optionalObject('Whether snapshots can be stored at the destination, as it was found last.', {
+    checked: Type.String({
+      description: 'A hash of the destination and of the versions of its Secrets: another one is checked again.',
+    }),
+    time: Type.String({ format: 'date-time' }),
+    reason: optionalText('Absent: it is usable.'),
+    message: Type.Optional(Type.String()),
+    cannotList: optionalText('Why objects cannot be listed, which retention and scrubs need.'),
+    cannotDelete: optionalText('Why objects cannot be deleted, which retention needs.'),
+  }),
   nextScrubTime: optionalTime('When the next scrub starts.'),
   lastScrub: optionalObject('The result of the last scrub.', {
     name: optionalText('The EtcdSnapshot that was read. Absent: it could not be chosen, or nothing is stored.'),

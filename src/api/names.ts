@@ -185,6 +185,8 @@ export const pruneJobName = (schedule: string, about: string): string => `${sche
 export const drillJobName = (schedule: string, about: string): string => `${schedule}-drill-${shortName(about, 1)}`;
 /** One per scheduled scrub. */
 export const scrubJobName = (schedule: string, about: string): string => `${schedule}-scrub-${shortName(about, 1)}`;
+/** One for each location, and each content of its Secrets. */
+export const probeJobName = (schedule: string, about: string): string => `${schedule}-probe-${shortName(about, 1)}`;
 export const snapshotJobName = (snapshot: string): string => `${snapshot}-snapshot`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;

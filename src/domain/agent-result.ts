@@ -111,6 +111,13 @@ const ended = [
     /** Of the damaged ones that the task names: they are stored no longer. */
     absent: Type.Optional(Type.Array(snapshotName(), { maxItems: MAX_ABSENT })),
   }),
+  Type.Object({
+    ok: Type.Literal(true),
+    task: Type.Literal('probe'),
+    /** What is not permitted, although snapshots can be stored: retention and scrubs need it. */
+    cannotList: Type.Optional(Type.String({ maxLength: MAX_DAMAGE_MESSAGE })),
+    cannotDelete: Type.Optional(Type.String({ maxLength: MAX_DAMAGE_MESSAGE })),
+  }),
   Type.Object({ ok: Type.Literal(true), task: Type.Literal('install-tools') }),
 ] as const;
 

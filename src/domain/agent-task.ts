@@ -177,6 +177,11 @@ interface Scrubbed {
   readonly uid?: string;
 }
 
+/** Whether snapshots can be stored at a location: writes, reads, lists and deletes an object of its own. */
+export interface ProbeTask extends Pick<PruneTask, 'at' | 'prefix' | 'schedule' | 'encrypted'> {
+  readonly task: 'probe';
+}
+
 /** Reads one stored snapshot of the schedule from end to end: the one that was not verified for the longest time. */
 export interface ScrubTask
   extends Pick<PruneTask, 'at' | 'prefix' | 'cluster' | 'schedule' | 'encrypted' | 'recorded' | 'damaged' | 'now'> {
@@ -198,7 +203,15 @@ export interface InstallTask {
   readonly task: 'install-tools';
 }
 
-export type Task = SnapshotTask | LookupTask | RestoreTask | DrillTask | PruneTask | ScrubTask | InstallTask;
+export type Task =
+  | SnapshotTask
+  | LookupTask
+  | RestoreTask
+  | DrillTask
+  | PruneTask
+  | ScrubTask
+  | ProbeTask
+  | InstallTask;
 export type TaskName = Task['task'];
 
 const caOnly = ({ caMode }: { readonly caMode?: string }) => (caMode === 'Replace' ? { caOnly: true } : {});

@@ -175,6 +175,10 @@ export const CLOCK_TOLERANCE_MS = 60_000;
 export const PRUNE_DEADLINE_SECONDS = 3_600;
 /** A drill downloads and restores the whole database. */
 export const DRILL_DEADLINE_SECONDS = 4 * 3_600;
+/** A few small calls, with the retries of an agent, and the time that a volume takes to be attached. */
+export const PROBE_DEADLINE_SECONDS = 600;
+/** While the location of a schedule is not known to be usable: its Secrets are not watched, and a user may be correcting them. */
+export const LOCATION_POLL_MS = 60_000;
 /** A scrub downloads one snapshot, slowly. */
 export const SCRUB_DEADLINE_SECONDS = 12 * 3_600;
 /** Nobody waits for a scrub: 32 MiB/s leave a node of 1 Gbit/s most of its network, and 1 TiB is read before the deadline. */

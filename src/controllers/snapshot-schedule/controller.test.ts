@@ -8,7 +8,8 @@ import { ARTIFACT, aRun, aSchedule, aWork, SCHEDULE_UID } from '../../../test/su
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { API_VERSION, agentLabels, etcdSnapshots, JOB_NAME_LABEL, SCHEDULE_LABEL } from '../../api/names.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
-import { jobs, pods } from '../../kube/resources.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { jobs, pods, secrets } from '../../kube/resources.ts';
 import { Store } from '../../kube/store.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
 import { lastBackups, measureSchedules, scheduleReconciler, wireSchedule } from './controller.ts';
@@ -132,6 +133,32 @@ test('the metric of the last backup leaves out that of a previous cluster of the
   expect(backups()).toHaveLength(1);
   putInCache(clusters, aCluster({ status: { clusterID: 'bb' } }));
   expect(backups()).toEqual([]);
+});
+
+test('the destination is another one after an edit of its Secret, and none that can be tried when that cannot be read', async () => {
+  const { client, schedules, observe } = aWorld();
+  const locationOf = async () => (await observe())?.location;
+  const absent = await locationOf();
+  const secret = await client.create(secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's3', namespace: 'ns' },
+    stringData: { AWS_ACCESS_KEY_ID: 'a' },
+  });
+  const present = await locationOf();
+  expect(present).not.toBe(absent);
+  expect(await locationOf()).toBe(present);
+  await client.delete(secrets, { namespace: 'ns', name: 's3' }, { uid: secret.metadata.uid ?? '' });
+  await client.create(secrets, {
+    ...secret,
+    metadata: { name: 's3', namespace: 'ns' },
+    stringData: { AWS_ACCESS_KEY_ID: 'b' },
+  });
+  expect([absent, present]).not.toContain(await locationOf());
+  putInCache(schedules, aSchedule({ suspend: true }));
+  const refused = new ApiError('get secrets', 403, { reason: 'Forbidden' });
+  client.get = () => Promise.reject(refused);
+  expect((await observe())?.location).toBeUndefined();
 });
 
 test('metrics have how long the last snapshot took, how large it is, when and how fast a drill restored one, and what scrubs found', async () => {

@@ -30,6 +30,8 @@ export interface Observed {
   /** The operator image; empty when it is not configured. */
   readonly operatorImage: string;
   readonly images: ImagePolicy;
+  /** A hash of the destination and of the versions of the objects that it refers to; absent: they could not be read. */
+  readonly location?: string;
   /** What the destination names and the administrator does not permit: no Job uses it. */
   readonly notPermitted?: string;
 }

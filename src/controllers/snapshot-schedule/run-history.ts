@@ -10,6 +10,7 @@ import { present } from '../../lib/present.ts';
 import { iso } from '../../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';
 import { type JobResult, jobResultOf } from './job-result.ts';
+import { locationHistory } from './location.ts';
 import { dueTimeIn, hasFailed, isStored, newestRun, type Observed, statusBefore } from './observed.ts';
 import { lastStarted } from './scheduling.ts';
 import { scrubHistory } from './scrubbing.ts';
@@ -25,6 +26,7 @@ export const RECORDED = [
   'nextScrubTime',
   'lastScrub',
   'scrubbed',
+  'location',
 ] as const;
 export type RunHistory = Pick<EtcdSnapshotScheduleStatus, (typeof RECORDED)[number]>;
 
@@ -66,6 +68,7 @@ export function runHistoryOf(o: Observed): RunHistory {
     ...pruned(o),
     ...drilled(o),
     ...scrubHistory(o),
+    ...locationHistory(o),
   };
 }
 

@@ -10,6 +10,7 @@ import { present } from '../../lib/present.ts';
 import { quantityBytes } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
+import { LOCATION_USABLE, locationCondition, locationPollMs, probeResult } from './location.ts';
 import { dueTimeIn, isActive, type Observed, statusBefore } from './observed.ts';
 import { drillResult, isInconclusive, isPruned, pruneResult, type RunHistory, runHistoryOf } from './run-history.ts';
 import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
@@ -34,6 +35,7 @@ export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
     ...retained(o),
     ...drilled(o, facts),
     ...scrubbedCondition(o, facts),
+    ...locationCondition(o, facts),
   ];
   const dropped = [RETENTION_APPLIED, DRILL_SUCCEEDED, SNAPSHOTS_INTACT].filter(
     (type) => !updates.some((v) => v.type === type),
@@ -156,6 +158,7 @@ function volumeLack(o: Observed, name: string): string | undefined {
 const EVENTS: Readonly<Record<string, string>> = {
   [SNAPSHOT_SUCCEEDED]: 'SnapshotFailed',
   [RETENTION_APPLIED]: 'RetentionFailed',
+  [LOCATION_USABLE]: 'LocationNotUsable',
 };
 
 export function eventsFor(o: Observed, after: EtcdSnapshotScheduleStatus): readonly EventRecord[] {
@@ -207,11 +210,11 @@ function missedEvent(o: Observed): readonly EventRecord[] {
 export function requeueAfterMs(o: Observed): number {
   const scheduling = schedulingOf(o);
   const next = scheduling.is === 'off' ? undefined : scheduling.dueTimes.next?.at;
-  const settled = [pruneResult(o), drillResult(o), scrubResult(o)].flatMap((job) =>
+  const settled = [pruneResult(o), drillResult(o), scrubResult(o), probeResult(o)].flatMap((job) =>
     job?.is === 'running' ? (job.until ?? []) : [],
   );
   const scrub = scrubIntervalMs(o.object) === undefined ? Number.NaN : Date.parse(runHistoryOf(o).nextScrubTime ?? '');
   const times = [...settled, ...(next === undefined ? [] : [next]), ...(scrub > o.now ? [scrub] : [])];
   const delays = times.map((at) => Math.max(0, at - o.now));
-  return Math.min(MAX_REQUEUE_MS, ...delays);
+  return Math.min(MAX_REQUEUE_MS, locationPollMs(o), ...delays);
 }
