@@ -16,7 +16,13 @@ import {
   optionalText,
   optionalTime,
 } from './optional.ts';
-import { SnapshotLocationSchema, snapshotResources, storedAs } from './snapshot-location.ts';
+import {
+  COPY_DESCRIPTION,
+  copyRule,
+  SnapshotLocationSchema,
+  snapshotResources,
+  storedAs,
+} from './snapshot-location.ts';
 import { atomic } from './text.ts';
 
 const howMany = (description: string, minimum = 0) => optionalInt32(description, { minimum, maximum: 100_000 });
@@ -30,23 +36,26 @@ const duration = (field: string, description: string) =>
   });
 
 /** A snapshot that no field keeps is deleted. The newest good one and the newest that a restore drill restored are always kept. */
-const retention = optionalObject(
-  'Which stored snapshots of this schedule are kept. Absent: all. A snapshot is kept as long as any of the fields keeps it; the newest good one and the newest that a restore drill restored are always kept.',
-  {
-    keepLast: howMany('Keep this number of the newest snapshots.', 1),
-    maxAge: duration('retention.maxAge', 'Keep all snapshots that are younger than this, such as 720h.'),
-    hourly: howMany('Keep the newest snapshot of each hour, for this number of the latest hours that have one (UTC).'),
-    daily: howMany('The same for days.'),
-    weekly: howMany('The same for weeks, which start on Monday.'),
-    monthly: howMany('The same for months.'),
-    yearly: howMany('The same for years.'),
-  },
-  cel({
-    rule: 'has(self.keepLast) || has(self.maxAge) || [self.?hourly, self.?daily, self.?weekly, self.?monthly, self.?yearly].exists(n, n.orValue(0) > 0)',
-    message:
-      'retention keeps nothing: set keepLast, maxAge, hourly, daily, weekly, monthly or yearly, or leave it out to keep all',
-  }),
-);
+const retentionOf = (field: string, what: string) =>
+  optionalObject(
+    `Which ${what} of this schedule are kept. Absent: all. A snapshot is kept as long as any of the fields keeps it; the newest good one and the newest that a restore drill restored are always kept.`,
+    {
+      keepLast: howMany('Keep this number of the newest snapshots.', 1),
+      maxAge: duration(`${field}.maxAge`, 'Keep all snapshots that are younger than this, such as 720h.'),
+      hourly: howMany(
+        'Keep the newest snapshot of each hour, for this number of the latest hours that have one (UTC).',
+      ),
+      daily: howMany('The same for days.'),
+      weekly: howMany('The same for weeks, which start on Monday.'),
+      monthly: howMany('The same for months.'),
+      yearly: howMany('The same for years.'),
+    },
+    cel({
+      rule: 'has(self.keepLast) || has(self.maxAge) || [self.?hourly, self.?daily, self.?weekly, self.?monthly, self.?yearly].exists(n, n.orValue(0) > 0)',
+      message: `${field} keeps nothing: set keepLast, maxAge, hourly, daily, weekly, monthly or yearly, or leave it out to keep all`,
+    }),
+  );
+const retention = retentionOf('retention', 'stored snapshots');
 
 const drill = optionalObject(
   'Restore drills: the newest snapshot is restored into a temporary member, and compared with what was recorded when it was taken.',
@@ -62,66 +71,67 @@ const drill = optionalObject(
   },
 );
 
-export const EtcdSnapshotScheduleSpecSchema = Type.Object({
-  clusterRef: clusterReference(),
-  schedule: Type.String({
-    minLength: 1,
-    maxLength: 256,
-    description:
-      'Cron expression with five fields, such as "30 3 * * *", or @hourly, @daily, @weekly, @monthly, @yearly.',
-  }),
-  timeZone: optionalText('Time zone of the schedule, such as Europe/Berlin. Absent: UTC.', {
-    minLength: 1,
-    maxLength: 64,
-  }),
-  suspend: optionalFlag('While true, no new snapshots start.'),
-  immediate: optionalFlag(
-    'true: the first snapshot is taken as soon as the cluster runs, and not only at the first scheduled time.',
-  ),
-  startingDeadlineSeconds: optionalInt64(
-    'A snapshot that cannot start within this many seconds after its scheduled time is skipped. Absent: never skipped.',
-    { minimum: 0 },
-  ),
-  concurrencyPolicy: optionalEnum(
-    'What happens when the previous snapshot has not finished. Allow: both run. Forbid: the new one waits (within startingDeadlineSeconds). Replace: the previous one is cancelled. Absent: Forbid.',
-    ['Allow', 'Forbid', 'Replace'],
-  ),
-  jitterSeconds: optionalInt32(
-    'Each snapshot starts up to this many seconds later, so that not all schedules start at once. Absent: 0.',
-    { minimum: 0, maximum: 86_400 },
-  ),
-  successfulSnapshotsHistoryLimit: howMany(
-    'Number of successful EtcdSnapshot objects that are kept. Stored data is not deleted. Absent: 3.',
-  ),
-  failedSnapshotsHistoryLimit: howMany('Number of failed EtcdSnapshot objects that are kept. Absent: 3.'),
-  destination: SnapshotLocationSchema,
-  ...storedAs,
-  resources: snapshotResources(),
-  retention,
-  recoveryPoint: duration(
-    'recoveryPoint',
-    'Recovery point objective (RPO), such as 25h: when the last good snapshot is older, the condition BackupFresh of the cluster is False.',
-  ),
-  drill,
-  scrub: optionalEnum(
-    'How often one stored snapshot, the one that was not verified for the longest time, is read from end to end and compared with what was stored. Never: not at all. Absent: Weekly with drill, otherwise Never.',
-    ['Never', 'Daily', 'Weekly'],
-  ),
-});
+export const EtcdSnapshotScheduleSpecSchema = Type.Object(
+  {
+    clusterRef: clusterReference(),
+    schedule: Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description:
+        'Cron expression with five fields, such as "30 3 * * *", or @hourly, @daily, @weekly, @monthly, @yearly.',
+    }),
+    timeZone: optionalText('Time zone of the schedule, such as Europe/Berlin. Absent: UTC.', {
+      minLength: 1,
+      maxLength: 64,
+    }),
+    suspend: optionalFlag('While true, no new snapshots start.'),
+    immediate: optionalFlag(
+      'true: the first snapshot is taken as soon as the cluster runs, and not only at the first scheduled time.',
+    ),
+    startingDeadlineSeconds: optionalInt64(
+      'A snapshot that cannot start within this many seconds after its scheduled time is skipped. Absent: never skipped.',
+      { minimum: 0 },
+    ),
+    concurrencyPolicy: optionalEnum(
+      'What happens when the previous snapshot has not finished. Allow: both run. Forbid: the new one waits (within startingDeadlineSeconds). Replace: the previous one is cancelled. Absent: Forbid.',
+      ['Allow', 'Forbid', 'Replace'],
+    ),
+    jitterSeconds: optionalInt32(
+      'Each snapshot starts up to this many seconds later, so that not all schedules start at once. Absent: 0.',
+      { minimum: 0, maximum: 86_400 },
+    ),
+    successfulSnapshotsHistoryLimit: howMany(
+      'Number of successful EtcdSnapshot objects that are kept. Stored data is not deleted. Absent: 3.',
+    ),
+    failedSnapshotsHistoryLimit: howMany('Number of failed EtcdSnapshot objects that are kept. Absent: 3.'),
+    destination: SnapshotLocationSchema,
+    ...storedAs,
+    resources: snapshotResources(),
+    retention,
+    recoveryPoint: duration(
+      'recoveryPoint',
+      'Recovery point objective (RPO), such as 25h: when the last good snapshot is older, the condition BackupFresh of the cluster is False.',
+    ),
+    drill,
+    scrub: optionalEnum(
+      'How often one stored snapshot, the one that was not verified for the longest time, is read from end to end and compared with what was stored. Never: not at all. Absent: Weekly with drill, otherwise Never.',
+      ['Never', 'Daily', 'Weekly'],
+    ),
+    copyTo: optionalObject(COPY_DESCRIPTION, {
+      destination: SnapshotLocationSchema,
+      retention: retentionOf('copyTo.retention', 'copies'),
+    }),
+  },
+  cel(copyRule),
+);
 
 const run = {
   name: Type.String({ description: 'The EtcdSnapshot.' }),
   time: Type.String({ format: 'date-time', description: 'When it finished.' }),
 };
 
-export const EtcdSnapshotScheduleStatusSchema = Type.Object({
-  lastScheduleTime: optionalTime('The last scheduled time for which a snapshot was started.'),
-  nextScheduleTime: optionalTime('The next scheduled time.'),
-  lastSuccessful: optionalObject('The last snapshot that was stored.', { ...run, artifact: ArtifactSchema }),
-  lastFailed: Type.Optional(Type.Object({ ...run, reason: Type.String(), message: Type.String() })),
-  successes: optionalInt64('Number of snapshots that were stored so far.'),
-  active: activeObjects('EtcdSnapshots that have not finished.'),
-  stored: optionalObject('The result of the last retention run.', {
+const prunedSchema = (description: string) =>
+  optionalObject(description, {
     kept: Type.Integer({ format: 'int64' }),
     removed: Type.Integer({ format: 'int64' }),
     locked: optionalInt64(
@@ -133,7 +143,17 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
     policy: optionalText(
       'A hash of spec.retention, spec.destination and spec.layout: retention runs again when one of them changes.',
     ),
-  }),
+  });
+
+export const EtcdSnapshotScheduleStatusSchema = Type.Object({
+  lastScheduleTime: optionalTime('The last scheduled time for which a snapshot was started.'),
+  nextScheduleTime: optionalTime('The next scheduled time.'),
+  lastSuccessful: optionalObject('The last snapshot that was stored.', { ...run, artifact: ArtifactSchema }),
+  lastFailed: Type.Optional(Type.Object({ ...run, reason: Type.String(), message: Type.String() })),
+  successes: optionalInt64('Number of snapshots that were stored so far.'),
+  active: activeObjects('EtcdSnapshots that have not finished.'),
+  stored: prunedSchema('The result of the last retention run.'),
+  copies: prunedSchema('The same for the copies.'),
   lastDrill: optionalObject('The result of the last restore drill.', {
     name: Type.String({ description: 'The EtcdSnapshot that was restored.' }),
     time: Type.String({ format: 'date-time' }),

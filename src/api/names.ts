@@ -187,6 +187,8 @@ export const drillJobName = (schedule: string, about: string): string => `${sche
 export const scrubJobName = (schedule: string, about: string): string => `${schedule}-scrub-${shortName(about, 1)}`;
 /** One for each location, and each content of its Secrets. */
 export const probeJobName = (schedule: string, about: string): string => `${schedule}-probe-${shortName(about, 1)}`;
+/** Numbered, because a Job is kept for a while after it has failed. */
+export const copyJobName = (snapshot: string, attempt: number): string => `${snapshot}-copy-${attempt % 100}`;
 export const snapshotJobName = (snapshot: string): string => `${snapshot}-snapshot`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;

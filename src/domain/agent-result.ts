@@ -75,6 +75,8 @@ const ended = [
     /** The data directory was restored before, or the cluster is bootstrapped. */
     already: Type.Optional(Type.Boolean()),
     /** The object that was the newest, where the task does not name one; and how many newer ones were damaged. */
+    /** The first location could not be read: the copy was restored. */
+    fromCopy: Type.Optional(Type.Boolean()),
     key: Type.Optional(Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f]{1,1024}$' })),
     passedOver: Type.Optional(whole()),
   }),
@@ -110,6 +112,11 @@ const ended = [
     ),
     /** Of the damaged ones that the task names: they are stored no longer. */
     absent: Type.Optional(Type.Array(snapshotName(), { maxItems: MAX_ABSENT })),
+  }),
+  Type.Object({
+    ok: Type.Literal(true),
+    task: Type.Literal('copy'),
+    uri: Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f]{1,2048}$' }),
   }),
   Type.Object({
     ok: Type.Literal(true),

@@ -36,6 +36,10 @@ export const MOUNTS = {
   source: '/restore/src',
   /** Node, the agent and what they need, for a container of the etcd image. */
   tools: '/tools',
+  /** The second location: credentials, CA, and its volume, which a copy writes and a restore reads. */
+  copyCredentials: '/agent/copy-store',
+  copyCa: '/agent/copy-store-ca',
+  copy: '/copy/data',
   /** Scratch space of a restore drill. */
   scratch: '/drill',
   /** Of a restore, for the downloaded file. */
@@ -129,6 +133,8 @@ export interface RestoreTask {
   readonly latest?: { readonly cluster?: string };
   readonly encrypted: boolean;
   readonly dataDir: string;
+  /** The same object at a second location, opened with the Secrets of that: for when the first cannot be read. */
+  readonly copy?: { readonly from: Place; readonly key: string };
   /** A folder on the node for the downloaded file: beside it, the data volume needs no room for a second copy. */
   readonly scratch?: string;
   readonly member: string;
@@ -177,6 +183,22 @@ interface Scrubbed {
   readonly uid?: string;
 }
 
+/** Copies a stored snapshot and its manifest to a second location, as they are. */
+export interface CopyTask {
+  readonly task: 'copy';
+  readonly from: Place;
+  readonly key: string;
+  /** Opened with the Secrets of the second location. */
+  readonly to: Place;
+  readonly toKey: string;
+  /** Of the EtcdSnapshot. */
+  readonly uid: string;
+  /** Of its schedule: the retention of another one never deletes the copy. */
+  readonly schedule?: string;
+  /** Of the stored object, in hexadecimal. */
+  readonly sha256: string;
+}
+
 /** Whether snapshots can be stored at a location: writes, reads, lists and deletes an object of its own. */
 export interface ProbeTask extends Pick<PruneTask, 'at' | 'prefix' | 'schedule' | 'encrypted'> {
   readonly task: 'probe';
@@ -211,6 +233,7 @@ export type Task =
   | PruneTask
   | ScrubTask
   | ProbeTask
+  | CopyTask
   | InstallTask;
 export type TaskName = Task['task'];
 

@@ -43,9 +43,15 @@ function ofSnapshot(name: string, object: EtcdSnapshot | undefined): Resolution 
   }
   if (phase !== 'Complete' || !artifact)
     return blocked('SnapshotNotReady', `${named} has not finished: the cluster is restored when it is stored`);
-  const { destination, encryption } = object.spec;
-  const location = withKey(destination, objectKeyOf(object.spec, identity(object)));
-  const source = { ...location, ...present({ checksum: artifact.checksum }) };
+  const { encryption, copyTo } = object.spec;
+  const at = (destination: SnapshotLocation) =>
+    withKey(destination, objectKeyOf({ ...object.spec, destination }, identity(object)));
+  const { checksum } = artifact;
+  const isCopied = copyTo && object.status?.copy?.uri !== undefined && checksum !== undefined;
+  const source = {
+    ...at(object.spec.destination),
+    ...present({ copy: isCopied ? at(copyTo.destination) : undefined, checksum }),
+  };
   return { chosen: { snapshot: name, source, ...present({ encryption }) } };
 }
 

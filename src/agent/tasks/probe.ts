@@ -74,7 +74,7 @@ async function deleteAll(store: Store, own: string, key: string, isBlind: boolea
     });
 }
 
-/** Snapshots can be stored by a user who may neither list nor delete: that protects them from whoever has the credentials. */
+/** Snapshots can be stored by a user who may neither list nor delete: then stolen credentials cannot delete what is stored. */
 async function refusal(work: () => Promise<void>): Promise<string | undefined> {
   try {
     await work();

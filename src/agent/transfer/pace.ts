@@ -1,4 +1,4 @@
-/** A stream at no more than a given rate: work that nobody waits for leaves the network of the node to others. */
+/** A stream at no more than a given rate: background work leaves the network of the node to others. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopped } from './retry.ts';
 

@@ -7,6 +7,7 @@ import { damagedIn, type EtcdSnapshotSchedule, type Retention } from '../../api/
 import type { ObjectMeta } from '../../api/meta.ts';
 import { ABOUT_ANNOTATION, agentLabels, drillJobName, etcdSnapshotSchedules, pruneJobName } from '../../api/names.ts';
 import { etcdImageOf, type ImagePolicy } from '../../api/security.ts';
+import type { SnapshotLocation } from '../../api/snapshot-location.ts';
 import {
   agentBesideEtcd,
   agentContainer,
@@ -87,6 +88,15 @@ export const policyOf = ({ spec }: EtcdSnapshotSchedule): string =>
     .toString(16)
     .padStart(8, '0');
 
+/** The same for the copies. */
+export const copyPolicyOf = ({ spec }: EtcdSnapshotSchedule): string =>
+  hash32(JSON.stringify([spec.copyTo, spec.layout]))
+    .toString(16)
+    .padStart(8, '0');
+
+const copyPruneName = (schedule: EtcdSnapshotSchedule, run: string): string =>
+  pruneJobName(identity(schedule).name, `${identity(schedule).uid}/${run}/copies/${copyPolicyOf(schedule)}`);
+
 /** Snapshots that a scrub found damaged. */
 export const damagedOf = ({ status = {} }: EtcdSnapshotSchedule): Pick<PruneTask, 'damaged'> => {
   const damaged = damagedIn(status).map(({ name, uid }) => ({ name, ...present({ uid }) }));
@@ -122,8 +132,10 @@ export function recordedOf(
 }
 
 /** Where the snapshots of a schedule are stored. */
-export const folderOf = ({ spec, ...schedule }: EtcdSnapshotSchedule): string =>
-  joined(keyOf(spec.destination), layoutFolder(spec, identity(schedule).namespace));
+export const folderOf = (
+  { spec, ...schedule }: EtcdSnapshotSchedule,
+  destination: SnapshotLocation = spec.destination,
+): string => joined(keyOf(destination), layoutFolder(spec, identity(schedule).namespace));
 
 /** Removes snapshots beyond the retention from the store; one Job for each snapshot and each retention. */
 export function pruneJob(
@@ -132,22 +144,25 @@ export function pruneJob(
     /** Stored snapshots of the schedule. */
     readonly runs: readonly EtcdSnapshot[];
     readonly retention: Retention;
+    /** The copies, and not the snapshots themselves. */
+    readonly ofCopies?: boolean;
     readonly now: number;
   },
 ): Job {
-  const { schedule, cluster, operatorImage, run, runs, retention, now } = of;
-  const { destination, encryption } = schedule.spec;
+  const { schedule, cluster, operatorImage, run, runs, retention, ofCopies = false, now } = of;
+  const { encryption, copyTo } = schedule.spec;
+  const destination = (ofCopies ? copyTo?.destination : undefined) ?? schedule.spec.destination;
   const task: PruneTask = {
     task: 'prune',
     at: placeOf(destination, MOUNTS.volume),
-    prefix: folderOf(schedule),
+    prefix: folderOf(schedule, destination),
     cluster: { name: identity(cluster).name, uid: identity(cluster).uid },
     schedule: { name: identity(schedule).name, uid: identity(schedule).uid },
     ...(encryption && { encrypted: true }),
     retention,
     ...restoredOf(schedule),
     ...recordedOf(schedule, runs),
-    ...damagedOf(schedule),
+    ...(!ofCopies && damagedOf(schedule)),
     now,
   };
   // Manifests are not encrypted, and are authenticated with the key.
@@ -159,7 +174,8 @@ export function pruneJob(
     containers: [container],
     volumes: files.volumes,
   });
-  return jobOf(of, { name: pruneName(schedule, run), run, seconds: PRUNE_DEADLINE_SECONDS }, spec);
+  const name = ofCopies ? copyPruneName(schedule, run) : pruneName(schedule, run);
+  return jobOf(of, { name, run, seconds: PRUNE_DEADLINE_SECONDS }, spec);
 }
 
 const drillName = (schedule: EtcdSnapshotSchedule, run: string): string =>
@@ -209,4 +225,5 @@ export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images
 export const jobNames = (schedule: EtcdSnapshotSchedule, run: string) => ({
   prune: pruneName(schedule, run),
   drill: drillName(schedule, run),
+  copies: copyPruneName(schedule, run),
 });

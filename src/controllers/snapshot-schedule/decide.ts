@@ -7,7 +7,7 @@ import { drill } from './rules/drill.ts';
 import { trimHistory, waitForNext } from './rules/history.ts';
 import { probe } from './rules/probe.ts';
 import { beingDeleted, record } from './rules/record.ts';
-import { prune } from './rules/retention.ts';
+import { prune, pruneCopies } from './rules/retention.ts';
 import { scrub } from './rules/scrub.ts';
 import { startSnapshot } from './rules/start.ts';
 import { eventsFor, requeueAfterMs, statusOf } from './status.ts';
@@ -19,6 +19,7 @@ export const RULES: readonly NamedRule<Observed, Decision<EtcdSnapshotScheduleSt
   { name: 'probe', rule: probe }, // does not hold up a snapshot that is due: it finds out the same
   { name: 'drill', rule: drill },
   { name: 'prune', rule: prune }, // after the drill: the newest snapshot may turn out to be damaged
+  { name: 'pruneCopies', rule: pruneCopies }, // after the retention of the snapshots themselves: one Job at a time
   { name: 'scrub', rule: scrub }, // after the Jobs for the newest snapshot: any of the following days will do
   { name: 'trimHistory', rule: trimHistory }, // after the Jobs that need the EtcdSnapshots that it deletes
   { name: 'waitForNext', rule: waitForNext },

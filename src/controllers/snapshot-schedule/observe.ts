@@ -5,6 +5,7 @@ import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { JOB_NAME_LABEL, SCHEDULE_LABEL, scheduledSnapshotName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
+import type { SnapshotLocation } from '../../api/snapshot-location.ts';
 import { podsOf } from '../../domain/job.ts';
 import { controllerOf, holding, identity } from '../../domain/ownership.ts';
 import { OPEN, type References, storeNotPermitted, storeReferences, type Tenancy } from '../../domain/tenancy.ts';
@@ -48,12 +49,18 @@ export async function observe(
   const cluster = ports.clusters.get(refKey({ namespace, name: object.spec.clusterRef.name ?? '' }));
   const isOurs = (thing: EtcdSnapshot | Job): boolean => controllerOf(thing)?.uid === uid;
   const { tenancy = OPEN } = ports;
-  const references = storeReferences(object.spec.destination, object.spec.encryption);
-  const unlabelled = await unlabelledReferences(ports.client, namespace, references, tenancy, signal);
-  const [notPermitted] = [storeNotPermitted(object.spec.destination, tenancy) ?? [], unlabelled].flat();
+  const { destination, copyTo, encryption } = object.spec;
+  const references = storeReferences(destination, encryption);
+  const refused = async (at: SnapshotLocation, named: References): Promise<string | undefined> => {
+    const unlabelled = await unlabelledReferences(ports.client, namespace, named, tenancy, signal);
+    return [storeNotPermitted(at, tenancy) ?? [], unlabelled].flat()[0];
+  };
+  const notPermitted = await refused(destination, references);
+  const second = copyTo?.destination;
+  const copiesNotPermitted = second && (await refused(second, storeReferences(second, encryption)));
   const location = await locationOf(ports.client, object, references, signal);
   const base: Observed = {
-    ...present({ notPermitted, location }),
+    ...present({ notPermitted, copiesNotPermitted, location }),
     now: ports.now(),
     refusal,
     object,

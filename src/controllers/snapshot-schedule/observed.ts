@@ -34,6 +34,8 @@ export interface Observed {
   readonly location?: string;
   /** What the destination names and the administrator does not permit: no Job uses it. */
   readonly notPermitted?: string;
+  /** The same for copyTo. */
+  readonly copiesNotPermitted?: string;
 }
 
 export const statusBefore = (o: Observed): EtcdSnapshotScheduleStatus => o.object.status ?? {};

@@ -9,6 +9,7 @@ import { identity } from '../../domain/ownership.ts';
 import { present } from '../../lib/present.ts';
 import { iso } from '../../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';
+import { copyHistory } from './copies.ts';
 import { type JobResult, jobResultOf } from './job-result.ts';
 import { locationHistory } from './location.ts';
 import { dueTimeIn, hasFailed, isStored, newestRun, type Observed, statusBefore } from './observed.ts';
@@ -27,6 +28,7 @@ export const RECORDED = [
   'lastScrub',
   'scrubbed',
   'location',
+  'copies',
 ] as const;
 export type RunHistory = Pick<EtcdSnapshotScheduleStatus, (typeof RECORDED)[number]>;
 
@@ -69,6 +71,7 @@ export function runHistoryOf(o: Observed): RunHistory {
     ...drilled(o),
     ...scrubHistory(o),
     ...locationHistory(o),
+    ...copyHistory(o),
   };
 }
 

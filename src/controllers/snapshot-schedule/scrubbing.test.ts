@@ -27,7 +27,7 @@ const DAY = 24 * HOUR;
 const RUNS = [aRun('05:00:00', STORED)];
 const [NAME, OTHER] = ['hourly-202603010500', 'hourly-202603010400'];
 /** No snapshot is due, and one is stored. */
-const begun = (spec = {}, more: Partial<Observed> = {}): Observed =>
+const planned = (spec = {}, more: Partial<Observed> = {}): Observed =>
   settled(at('05:30:00', { scrub: 'Weekly', suspend: true, ...spec }, undefined, { runs: RUNS, ...more }));
 const nextOf = ({ object }: Observed): string => object.status?.nextScrubTime ?? '';
 /** At the time of the next scrub. */
@@ -54,12 +54,12 @@ const taskOf = (o: Observed): ScrubTask => {
 
 describe('when a scrub starts', () => {
   test('the first one starts within a week after it was asked for, at another time for another schedule', () => {
-    const first = Date.parse(nextOf(begun())) - begun().now;
+    const first = Date.parse(nextOf(planned())) - planned().now;
     expect(first).toBeGreaterThan(0);
     expect(first).toBeLessThan(7 * DAY + HOUR + 1);
     const other = aSchedule({ scrub: 'Weekly', suspend: true });
     const object = { ...other, metadata: { ...other.metadata, uid: 'another' } };
-    expect(nextOf(settled(at('05:30:00', {}, undefined, { object })))).not.toBe(nextOf(begun()));
+    expect(nextOf(settled(at('05:30:00', {}, undefined, { object })))).not.toBe(nextOf(planned()));
   });
 
   test.each<[string, object, boolean]>([
@@ -68,12 +68,12 @@ describe('when a scrub starts', () => {
     ['scrub: Never switches them off', { scrub: 'Never', drill: {} }, false],
     ['scrub: Daily', { scrub: 'Daily' }, true],
   ])('%s', (_name, spec, isOn) => {
-    expect(nextOf(begun(spec)) !== '').toBe(isOn);
-    expect(condition(decide(begun(spec)), 'SnapshotsIntact').startsWith('Unknown/Waiting')).toBe(isOn);
+    expect(nextOf(planned(spec)) !== '').toBe(isOn);
+    expect(condition(decide(planned(spec)), 'SnapshotsIntact').startsWith('Unknown/Waiting')).toBe(isOn);
   });
 
   test('its Job starts at that very time, and once', () => {
-    const world = begun();
+    const world = planned();
     expect(doing(decide(world))).toEqual(['waitForNext']);
     expect(decide({ ...world, now: Date.parse(nextOf(world)) - 5_000 }).requeueAfterMs).toBe(5_000);
     const name = scrubName(world.object, nextOf(world));
@@ -89,15 +89,15 @@ describe('when a scrub starts', () => {
     ['without the image of the operator', (o) => ({ ...o, operatorImage: '' })],
     ['S2: where the administrator does not permit the destination', (o) => ({ ...o, notPermitted: 'not in the list' })],
   ])('not %s', (_name, change) => {
-    expect(doing(decide(change(due(begun()))))).toEqual(['waitForNext']);
+    expect(doing(decide(change(due(planned()))))).toEqual(['waitForNext']);
   });
 
   test('not before a snapshot is stored', () => {
-    expect(doing(decide(due(begun({}, { runs: [] }))))).toEqual(['waitForNext']);
+    expect(doing(decide(due(planned({}, { runs: [] }))))).toEqual(['waitForNext']);
   });
 
   test('a time that a clock that was ahead has recorded is planned again', () => {
-    const ahead = { ...begun().object.status, nextScrubTime: '2031-01-01T00:00:00Z' };
+    const ahead = { ...planned().object.status, nextScrubTime: '2031-01-01T00:00:00Z' };
     const world = at('05:30:00', { scrub: 'Weekly', suspend: true }, ahead, { runs: RUNS });
     expect(Date.parse(decide(world).latch?.nextScrubTime ?? '') - world.now).toBeLessThan(8 * DAY);
   });
@@ -105,7 +105,7 @@ describe('when a scrub starts', () => {
   test('its task names what was verified, what is damaged, and what the operator has recorded', () => {
     const artifact = { ...STORED.artifact, uri: 's3://b/x', checksum: `sha256:${'a'.repeat(64)}` };
     const runs = [aRun('05:00:00', { ...STORED, artifact })];
-    const once = settled(after(due(begun({}, { runs })), damagedAt(OTHER)));
+    const once = settled(after(due(planned({}, { runs })), damagedAt(OTHER)));
     const status = {
       ...once.object.status,
       lastRestored: { name: NAME, time: '2026-03-01T09:05:00Z' },
@@ -126,7 +126,7 @@ describe('when a scrub starts', () => {
 });
 
 describe('the result of a scrub', () => {
-  const world = due(begun());
+  const world = due(planned());
 
   test('an intact snapshot: recorded, reported, and the next scrub is a week later', () => {
     const plan = decide(after(world, INTACT));
@@ -208,14 +208,14 @@ describe('the result of a scrub', () => {
 });
 
 test('retention waits for a scrub: what is removed while it is read would look damaged', () => {
-  const world = begun({ retention: { keepLast: 1 } });
+  const world = planned({ retention: { keepLast: 1 } });
   const { prune } = jobNames(world.object, NAME);
   expect(doing(decide(world))).toEqual(['prune', `+${prune}`]);
   expect(doing(decide({ ...world, jobs: [aWork('hourly-scrub-x')] }))).toEqual(['waitForNext']);
 });
 
 describe('the newest snapshot when a scrub has found it damaged', () => {
-  const { object } = settled(after(due(begun()), damagedAt(NAME)));
+  const { object } = settled(after(due(planned()), damagedAt(NAME)));
   const proven = { name: OTHER, time: '2026-03-01T04:30:00Z', takenAt: '2026-03-01T04:00:01Z' };
   const withProven = { ...object, status: { ...object.status, lastRestored: proven } };
 

@@ -7,7 +7,7 @@ import {
 import { slotOf } from '../../api/names.ts';
 import type { ConditionUpdate } from '../../domain/conditions.ts';
 import { identity } from '../../domain/ownership.ts';
-import { SCRUB_RETRY_MS } from '../../domain/timing.ts';
+import { SCRUB_FIRST_MS, SCRUB_INTERVALS_MS, SCRUB_RETRY_MS } from '../../domain/timing.ts';
 import { hash32 } from '../../lib/hash.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { present } from '../../lib/present.ts';
@@ -19,8 +19,6 @@ import { type JobResult, jobResultOf } from './job-result.ts';
 import { type Observed, statusBefore } from './observed.ts';
 
 export const SNAPSHOTS_INTACT = 'SnapshotsIntact';
-const DAY_MS = 86_400_000;
-const INTERVALS_MS = { Daily: DAY_MS, Weekly: 7 * DAY_MS } as const;
 /** Damaged ones are never dropped for others. */
 const MAX_SCRUBBED = 64;
 
@@ -29,7 +27,7 @@ export type ScrubHistory = Pick<EtcdSnapshotScheduleStatus, 'nextScrubTime' | 'l
 /** `undefined`: never. Who asks for drills wants to know whether backups are good. */
 export function scrubIntervalMs({ spec }: EtcdSnapshotSchedule): number | undefined {
   const scrub = spec.scrub ?? (spec.drill ? 'Weekly' : 'Never');
-  return scrub === 'Never' ? undefined : INTERVALS_MS[scrub];
+  return scrub === 'Never' ? undefined : SCRUB_INTERVALS_MS[scrub];
 }
 
 /** The result of the scrub that was due then; `undefined`: its Job was not created, or was deleted. */
@@ -46,13 +44,13 @@ export const scrubResult = (o: Observed): JobResult<'scrub'> | undefined => {
 
 /** Schedules that are created together, or that an upgrade of the operator finds, do not all read their stores at once. */
 function firstTime(o: Observed, intervalMs: number): number {
-  return o.now + DAY_MS / 24 + (hash32(`${identity(o.object).uid}/scrub`) % (intervalMs / 60_000)) * 60_000;
+  return o.now + SCRUB_FIRST_MS + (hash32(`${identity(o.object).uid}/scrub`) % (intervalMs / 60_000)) * 60_000;
 }
 
 /** A time that a clock that was ahead has recorded would stay the next one for too long. */
 function plannedTime(o: Observed, intervalMs: number): string {
   const next = Date.parse(statusBefore(o).nextScrubTime ?? '');
-  const isPlausible = next <= o.now + intervalMs + 2 * DAY_MS;
+  const isPlausible = next <= o.now + 2 * intervalMs;
   return isPlausible ? iso(next) : iso(firstTime(o, intervalMs));
 }
 

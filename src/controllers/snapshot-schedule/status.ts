@@ -10,6 +10,7 @@ import { present } from '../../lib/present.ts';
 import { quantityBytes } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
+import { COPY_RETENTION_APPLIED, COPY_SUCCEEDED, copyConditions, copyPruneResult } from './copies.ts';
 import { LOCATION_USABLE, locationCondition, locationPollMs, probeResult } from './location.ts';
 import { dueTimeIn, isActive, type Observed, statusBefore } from './observed.ts';
 import { drillResult, isInconclusive, isPruned, pruneResult, type RunHistory, runHistoryOf } from './run-history.ts';
@@ -36,8 +37,9 @@ export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
     ...drilled(o, facts),
     ...scrubbedCondition(o, facts),
     ...locationCondition(o, facts),
+    ...copyConditions(o, facts),
   ];
-  const dropped = [RETENTION_APPLIED, DRILL_SUCCEEDED, SNAPSHOTS_INTACT].filter(
+  const dropped = [RETENTION_APPLIED, DRILL_SUCCEEDED, SNAPSHOTS_INTACT, COPY_SUCCEEDED, COPY_RETENTION_APPLIED].filter(
     (type) => !updates.some((v) => v.type === type),
   );
   const at = { generation: o.object.metadata.generation, now: iso(o.now) };
@@ -159,6 +161,8 @@ const EVENTS: Readonly<Record<string, string>> = {
   [SNAPSHOT_SUCCEEDED]: 'SnapshotFailed',
   [RETENTION_APPLIED]: 'RetentionFailed',
   [LOCATION_USABLE]: 'LocationNotUsable',
+  [COPY_SUCCEEDED]: 'CopyFailed',
+  [COPY_RETENTION_APPLIED]: 'RetentionFailed',
 };
 
 export function eventsFor(o: Observed, after: EtcdSnapshotScheduleStatus): readonly EventRecord[] {
@@ -210,7 +214,7 @@ function missedEvent(o: Observed): readonly EventRecord[] {
 export function requeueAfterMs(o: Observed): number {
   const scheduling = schedulingOf(o);
   const next = scheduling.is === 'off' ? undefined : scheduling.dueTimes.next?.at;
-  const settled = [pruneResult(o), drillResult(o), scrubResult(o), probeResult(o)].flatMap((job) =>
+  const settled = [pruneResult(o), drillResult(o), scrubResult(o), probeResult(o), copyPruneResult(o)].flatMap((job) =>
     job?.is === 'running' ? (job.until ?? []) : [],
   );
   const scrub = scrubIntervalMs(o.object) === undefined ? Number.NaN : Date.parse(runHistoryOf(o).nextScrubTime ?? '');

@@ -4,7 +4,7 @@ import { unlabelledReferences } from '../../access/observe-references.ts';
 import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { type EtcdSnapshot, isCopyPending } from '../../api/etcd-snapshot.ts';
 import { CLUSTER_LABEL, clientURL, etcdSnapshots, JOB_NAME_LABEL, snapshotJobName } from '../../api/names.ts';
 import { podsOf } from '../../domain/job.ts';
 import { memberClientScheme, memberEndpoint, memberHost, serviceOf } from '../../domain/member-address.ts';
@@ -27,6 +27,7 @@ import { refKey } from '../../kube/object.ts';
 import { jobs, persistentVolumeClaims, secrets } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
+import { observeCopy } from './observe-copy.ts';
 import {
   clusterNameOf,
   isOver,
@@ -79,6 +80,8 @@ export async function observe(
     sources: {},
     members: [],
   };
+  if (isCopyPending(object) && !isBeingDeleted(object))
+    return { ...base, ...(await observeCopy(ports, object, signal)) };
   if (isOver(object) || isBeingDeleted(object)) return base;
   const { name, namespace, uid } = identity(object);
   const ref = { namespace, name: snapshotJobName(name) };

@@ -6,7 +6,7 @@ import { isProbeDue } from '../location.ts';
 import type { Observed } from '../observed.ts';
 import { jobOwner } from '../stored-jobs.ts';
 
-/** Also of a suspended schedule: whoever resumes it wants to know before. */
+/** Also of a suspended schedule: a user wants to know before resuming it. */
 export function probe(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const { location, object: schedule, operatorImage } = o;
   const cluster = jobOwner(o);
