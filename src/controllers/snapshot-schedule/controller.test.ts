@@ -2,7 +2,7 @@
 
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
+import { aCluster, condition, FORMED } from '../../../test/support/builders/builders.ts';
 import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
 import { ARTIFACT, aRun, aSchedule, aWork, SCHEDULE_UID } from '../../../test/support/builders/schedules.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
@@ -175,7 +175,8 @@ test('metrics have how long the last snapshot took, how large it is, when and ho
     { name: 'w', time: '2026-03-01T05:02:00Z', reason: 'SnapshotDamaged' },
     { name: 'x', time },
   ];
-  putInCache(schedules, aSchedule({}, { lastSuccessful, lastDrill, lastRestored, scrubbed }));
+  const usable = condition('LocationUsable', 'False', 'AccessDenied');
+  putInCache(schedules, aSchedule({}, { lastSuccessful, lastDrill, lastRestored, scrubbed, conditions: [usable] }));
   const labels = '{namespace="ns",cluster="db",schedule="hourly"}';
   const text = await registry.metrics();
   expect(text).toContain(`etcd_operator_last_snapshot_duration_seconds${labels} 2.5\n`);
@@ -186,4 +187,6 @@ test('metrics have how long the last snapshot took, how large it is, when and ho
   expect(text).toContain(`etcd_operator_drill_recovery_seconds${labels} 41\n`);
   expect(text).toContain(`etcd_operator_last_scrub_timestamp_seconds${labels} ${Date.parse(time) / 1000}\n`);
   expect(text).toContain(`etcd_operator_damaged_snapshots${labels} 1\n`);
+  expect(text).toContain(`etcd_operator_last_drill_succeeded${labels} 1\n`);
+  expect(text).toContain(`etcd_operator_location_usable${labels} 0\n`);
 });
