@@ -45,6 +45,39 @@ test('operations.md has every reason that a condition or an Event can have', () 
   expect([...reasons].filter((reason) => !operations.includes(`\`${reason}\``))).toEqual([]);
 });
 
+/** By the sources, and the rest of the names that one of them composes. */
+const METRIC = /\betcd_operator_[a-z_]+/g;
+const metricsIn = (text: string): readonly string[] =>
+  [...new Set(text.match(METRIC))].filter((name) => !name.endsWith('_'));
+const sources = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.includes('.test.'));
+const composed = ['last_hour', 'limit', 'waiting'].map((name) => `etcd_operator_replacements_${name}`);
+const metrics = [...sources.flatMap((file) => metricsIn(readFileSync(join(root, file), 'utf8'))), ...composed];
+
+test('the section Metrics of operations.md has every metric, and no document or alert has another', () => {
+  const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+  const listed = metricsIn(operations.slice(operations.indexOf('\n## Metrics\n')));
+  expect(listed.toSorted()).toEqual([...new Set(metrics)].toSorted());
+  const others = [...documents, 'charts/etcd-operator/templates/prometheusrule.yaml'];
+  const named = others.flatMap((file) => metricsIn(readFileSync(join(root, file), 'utf8')));
+  expect(named.filter((name) => !metrics.includes(name))).toEqual([]);
+});
+
+test('operations.md and the chart have the same alerts, with the same expressions', () => {
+  const chart = readFileSync(join(root, 'charts/etcd-operator/templates/prometheusrule.yaml'), 'utf8');
+  const values = readFileSync(join(root, 'charts/etcd-operator/values.yaml'), 'utf8');
+  const valueOf = (name: string): string => new RegExp(`^ {4}${name}: (\\d+)$`, 'm').exec(values)?.[1] ?? '';
+  const rules = [...chart.matchAll(/- alert: (\w+)\n +expr: (.*)\n/g)].map(
+    ([, alert, expr = '']) =>
+      [alert, expr.replace(/\{\{ int \$rule\.(\w+) \}\}/, (_all, name: string) => valueOf(name))] as const,
+  );
+  expect(rules.length).toBeGreaterThan(5);
+  const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+  const rows = [...operations.matchAll(/^\| `(Etcd\w+)` \| `([^`]+)`/gm)].map(
+    ([, alert, expr]) => [alert, expr] as const,
+  );
+  expect(rows).toEqual(rules);
+});
+
 test('every threat in tenants.md is tested: the files that it names have tests with its number', () => {
   const text = readFileSync(join(root, 'docs/tenants.md'), 'utf8');
   const rows = [...text.matchAll(/^\| (S\d+) \|.*$/gm)].map(([row, number = '']) => ({

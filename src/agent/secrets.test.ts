@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { neededSecretFile, secretFile, withoutSecrets } from './secrets.ts';
+import { neededSecretFile, secondSecretFile, secretFile, withoutSecrets } from './secrets.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -22,6 +22,14 @@ test('an existing key is read as it is, and a missing one is undefined', async (
   expect((await secretFile('/agent/store', 'password'))?.toString()).toBe('planted-in-a-file\n');
   expect(await secretFile('/agent/store', 'other')).toBeUndefined();
   expect(await secretFile('/agent/nothing', 'password')).toBeUndefined();
+});
+
+test('the second location of a Pod has Secrets of its own', async () => {
+  mkdirSync(join(folder, 'agent/copy-store'), { recursive: true });
+  writeFileSync(join(folder, 'agent/copy-store/password'), 'of-the-second\n');
+  expect((await secondSecretFile('/agent/store', 'password'))?.toString()).toBe('of-the-second\n');
+  expect(await secondSecretFile('/agent/store', 'short')).toBeUndefined();
+  expect(await secondSecretFile('/agent/store-ca', 'ca.crt')).toBeUndefined();
 });
 
 test('a required key that is missing, empty or unreadable is reported with what to do', async () => {

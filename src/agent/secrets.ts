@@ -1,6 +1,7 @@
 /** Secrets are files that Kubernetes mounts; they never appear in the environment, in an argument or in an output. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { MOUNTS } from '../domain/agent-task.ts';
 import { misconfigured } from './failure.ts';
 
 /** Tests have no mounts: what would be at `/agent` is below this folder. */
@@ -46,6 +47,14 @@ export async function secretFile(mount: string, key: string): Promise<Buffer | u
     throw misconfigured(`the file ${join(mount, key)} of a Secret cannot be read: ${code}`);
   }
 }
+
+/** The mounts of the second location, for those that a store asks for. */
+const SECOND: Readonly<Record<string, string>> = {
+  [MOUNTS.credentials]: MOUNTS.copyCredentials,
+  [MOUNTS.storeCa]: MOUNTS.copyCa,
+};
+export const secondSecretFile = (mount: string, key: string): Promise<Buffer | undefined> =>
+  secretFile(SECOND[mount] ?? mount, key);
 
 /** The keys of a mounted Secret. Kubernetes links them to files in folders of its own, whose names begin with dots. */
 export const secretNames = async (mount: string): Promise<readonly string[]> =>

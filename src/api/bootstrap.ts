@@ -4,7 +4,7 @@ import { agentResources } from './agent-resources.ts';
 import { cel, unvalidated } from './cel.ts';
 import type { Accepted } from './meta.ts';
 import { optionalFlag, optionalInt64, optionalObject, optionalReference, optionalText } from './optional.ts';
-import { EncryptionSchema, SnapshotLocationSchema } from './snapshot-location.ts';
+import { EncryptionSchema, oneStore, SnapshotLocationSchema } from './snapshot-location.ts';
 
 /** More than a week of 1,500 writes a second: no revision that a client has seen is used a second time. */
 export const DEFAULT_BUMP = 1_000_000_000;
@@ -37,6 +37,13 @@ const RestoreSourceSchema = Type.Object(
       'The EtcdSnapshot to restore, in the same namespace. Its store, its checksum and its encryption are used. If it has not finished, the cluster waits for it.',
     ),
     latest,
+    copy: Type.Optional(
+      Type.Object(SnapshotLocationSchema.properties, {
+        description:
+          'A copy of the same object, with the same encryption: restored when the first one cannot be read, or is damaged. Needs checksum. With snapshotRef, the copy of that EtcdSnapshot is used.',
+        ...oneStore,
+      }),
+    ),
     checksum: optionalText(
       'The checksum that the stored object must have, as status.artifact.checksum of an EtcdSnapshot: anything else that is stored there is not restored. Absent: its manifest and the digest at its end are verified.',
       { pattern: CHECKSUM },
@@ -50,6 +57,10 @@ const RestoreSourceSchema = Type.Object(
     {
       rule: '!has(self.latest) || !(has(self.snapshotRef) || has(self.checksum))',
       message: 'latest cannot be combined with snapshotRef or checksum: they name one snapshot',
+    },
+    {
+      rule: '!has(self.copy) || has(self.checksum)',
+      message: 'copy needs checksum, so that it is the same snapshot; it cannot be combined with snapshotRef or latest',
     },
     {
       rule: '!has(self.checksum) || !has(self.snapshotRef)',

@@ -5,8 +5,14 @@ import { ConditionsSchema } from './conditions.ts';
 import { type Kind, namesOf } from './crd.ts';
 import type { Accepted, CustomObject } from './meta.ts';
 import { etcdSnapshots, MAX_SNAPSHOT_NAME } from './names.ts';
-import { optionalInt64, optionalText, optionalTime } from './optional.ts';
-import { SnapshotLocationSchema, snapshotResources, storedAs } from './snapshot-location.ts';
+import { optionalInt64, optionalObject, optionalText, optionalTime } from './optional.ts';
+import {
+  COPY_DESCRIPTION,
+  copyRule,
+  SnapshotLocationSchema,
+  snapshotResources,
+  storedAs,
+} from './snapshot-location.ts';
 import { atomic, localReference } from './text.ts';
 
 export const clusterReference = () => localReference('clusterRef', 'The EtcdCluster, in the same namespace.');
@@ -28,12 +34,16 @@ export const EtcdSnapshotSpecSchema = Type.Object(
     clusterRef: clusterReference(),
     destination: SnapshotLocationSchema,
     ...storedAs,
+    copyTo: optionalObject(COPY_DESCRIPTION, { destination: SnapshotLocationSchema }),
     resources: snapshotResources(),
   },
-  cel({
-    rule: 'self == oldSelf',
-    message: 'a snapshot is taken once and its spec cannot change: create another EtcdSnapshot',
-  }),
+  cel(
+    {
+      rule: 'self == oldSelf',
+      message: 'a snapshot is taken once and its spec cannot change: create another EtcdSnapshot',
+    },
+    copyRule,
+  ),
 );
 
 const count = (description: string) => optionalInt64(description, { minimum: 0 });
@@ -68,12 +78,29 @@ export const EtcdSnapshotStatusSchema = Type.Object({
     }),
   ),
   artifact: Type.Optional(ArtifactSchema),
+  copy: optionalObject('The copy at spec.copyTo.', {
+    uri: optionalText('Where it is. Absent: it is not there yet.'),
+    time: optionalTime('When it was known to be there.'),
+    attempts: count('Number of attempts that failed.'),
+    reason: optionalText('Why the last attempt failed.'),
+    message: Type.Optional(Type.String()),
+    nextAttemptTime: optionalTime(
+      'When it is tried again. Absent with a reason: it is not, because the snapshot is gone.',
+    ),
+  }),
   conditions: Type.Optional(ConditionsSchema),
 });
 
 export type EtcdSnapshotSpec = Accepted<typeof EtcdSnapshotSpecSchema>;
 export type Artifact = Accepted<typeof ArtifactSchema>;
 export type EtcdSnapshotStatus = Accepted<typeof EtcdSnapshotStatusSchema>;
+
+/** Stored, and its copy is still to be made. */
+export const isCopyPending = ({ spec, status }: EtcdSnapshot): boolean => {
+  const { phase, artifact, copy } = status ?? {};
+  const hasGivenUp = copy?.reason !== undefined && copy.nextAttemptTime === undefined;
+  return spec.copyTo !== undefined && phase === 'Complete' && !!artifact && copy?.uri === undefined && !hasGivenUp;
+};
 
 export type EtcdSnapshot = CustomObject<'EtcdSnapshot', typeof EtcdSnapshotSpecSchema, typeof EtcdSnapshotStatusSchema>;
 

@@ -183,6 +183,12 @@ export const defragSlotOf = (policy: string, defrag: string): number | undefined
 /** The Jobs of a schedule, one per snapshot. */
 export const pruneJobName = (schedule: string, about: string): string => `${schedule}-prune-${shortName(about, 1)}`;
 export const drillJobName = (schedule: string, about: string): string => `${schedule}-drill-${shortName(about, 1)}`;
+/** One per scheduled scrub. */
+export const scrubJobName = (schedule: string, about: string): string => `${schedule}-scrub-${shortName(about, 1)}`;
+/** One for each location, and each content of its Secrets. */
+export const probeJobName = (schedule: string, about: string): string => `${schedule}-probe-${shortName(about, 1)}`;
+/** Numbered, because a Job is kept for a while after it has failed. */
+export const copyJobName = (snapshot: string, attempt: number): string => `${snapshot}-copy-${attempt % 100}`;
 export const snapshotJobName = (snapshot: string): string => `${snapshot}-snapshot`;
 /** Looks the snapshot of an earlier operator's Job up in the store. */
 export const lookupJobName = (snapshot: string): string => `${snapshot}-lookup`;

@@ -150,13 +150,11 @@ const pvc = optionalObject('A PersistentVolumeClaim (PVC).', {
   }),
 });
 
-export const SnapshotLocationSchema = Type.Object(
-  { s3, gcs, azure, pvc },
-  cel({
-    rule: '[has(self.s3), has(self.gcs), has(self.azure), has(self.pvc)].filter(named, named).size() == 1',
-    message: 'set exactly one of s3, gcs, azure and pvc',
-  }),
-);
+export const oneStore = cel({
+  rule: '[has(self.s3), has(self.gcs), has(self.azure), has(self.pvc)].filter(named, named).size() == 1',
+  message: 'set exactly one of s3, gcs, azure and pvc',
+});
+export const SnapshotLocationSchema = Type.Object({ s3, gcs, azure, pvc }, oneStore);
 
 /** How a snapshot is stored. */
 export const storedAs = {
@@ -176,6 +174,21 @@ export const storedAs = {
   ),
 } as const;
 export const EncryptionSchema = storedAs.encryption;
+
+/** One Pod reads the one location and writes the other, and a Pod has one ServiceAccount. */
+const serviceAccountIn = (location: string): string =>
+  ['s3', 'gcs', 'azure'].reduceRight((rest, store) => {
+    const name = `${location}.${store}.serviceAccountName`;
+    return `(has(${location}.${store}) && has(${name}) ? ${name} : ${rest})`;
+  }, "''");
+const [FIRST, SECOND] = [serviceAccountIn('self.destination'), serviceAccountIn('self.copyTo.destination')];
+export const copyRule = {
+  rule: `!has(self.copyTo) || ${FIRST} == '' || ${SECOND} == '' || ${FIRST} == ${SECOND}`,
+  message:
+    'destination and copyTo.destination have different serviceAccountNames, and one Pod uses both: use the same, or a Secret with credentials for one of them',
+};
+export const COPY_DESCRIPTION =
+  'A second location: each snapshot that is stored is copied there from the first, as it is stored, and compared by its SHA-256. A copy that fails is tried again, and does not fail the snapshot.';
 
 /** Of what takes a snapshot. */
 export const snapshotResources = () =>

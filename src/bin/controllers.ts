@@ -12,7 +12,12 @@ import { defragReconciler, wireDefrag } from '../controllers/defrag/controller.t
 import { defragPolicyReconciler, wireDefragPolicy } from '../controllers/defrag-policy/controller.ts';
 import { isMemberReady, memberReconciler, wireMember } from '../controllers/member/controller.ts';
 import { wantedPod } from '../controllers/member/wanted-pod.ts';
-import { countSnapshots, snapshotReconciler, wireSnapshot } from '../controllers/snapshot/controller.ts';
+import {
+  countPendingCopies,
+  countSnapshots,
+  snapshotReconciler,
+  wireSnapshot,
+} from '../controllers/snapshot/controller.ts';
 import { isOver } from '../controllers/snapshot/observed.ts';
 import {
   LAST_BACKUP,
@@ -183,6 +188,7 @@ export function startControllers(
   const ports = portsOf(client, etcd, stores, process);
   parts.controllers = controllersOf(ports).map((start) => start(options));
   countSnapshots(metrics.registry, stores.snapshots);
+  countPendingCopies(metrics.registry, stores.snapshots);
   measureSchedules(metrics.registry, stores.schedules);
   countReplacements(metrics.registry, ports);
   metrics.gauges(parts);

@@ -51,24 +51,35 @@ export function secretFiles(
   };
 }
 
+interface MountedAt {
+  readonly mountPath: string;
+  readonly readOnly: boolean;
+  /** Of a Pod that has another location as well. */
+  readonly isSecond?: boolean;
+}
+
 /** What an agent needs to open a location: credentials, CA, PVC and encryption key. */
 export function locationFiles(
   location: SnapshotLocation,
   encryption: EtcdSnapshotSpec['encryption'],
-  volume: { readonly mountPath: string; readonly readOnly: boolean },
+  { mountPath, readOnly, isSecond = false }: MountedAt,
 ): Mounted {
   const { s3, gcs, azure, pvc } = location;
   const credentials = (s3 ?? gcs ?? azure)?.credentialsSecretRef?.name;
-  const readOnly = volume.readOnly && { readOnly: true };
+  const mode = readOnly && { readOnly: true };
+  const [store, volume] = isSecond ? ['copy-store', 'copies'] : ['store', 'snapshots'];
   const snapshots = pvc && {
-    volumes: [{ name: 'snapshots', persistentVolumeClaim: { claimName: pvc.claimName, ...readOnly } }],
-    mounts: [{ name: 'snapshots', mountPath: volume.mountPath, ...readOnly }],
+    volumes: [{ name: volume, persistentVolumeClaim: { claimName: pvc.claimName, ...mode } }],
+    mounts: [{ name: volume, mountPath, ...mode }],
   };
   const ca = (s3 ?? gcs ?? azure)?.caSecretRef?.name;
   const key = encryption?.keySecretRef.name;
+  const [credentialsAt, caAt] = isSecond
+    ? [MOUNTS.copyCredentials, MOUNTS.copyCa]
+    : [MOUNTS.credentials, MOUNTS.storeCa];
   return together(
-    ...(credentials === undefined ? [] : [secretFiles('store', credentials, MOUNTS.credentials)]),
-    ...(ca === undefined ? [] : [secretFiles('store-ca', ca, MOUNTS.storeCa, ['ca.crt'])]),
+    ...(credentials === undefined ? [] : [secretFiles(store, credentials, credentialsAt)]),
+    ...(ca === undefined ? [] : [secretFiles(`${store}-ca`, ca, caAt, ['ca.crt'])]),
     ...(key === undefined ? [] : [secretFiles('encryption', key, MOUNTS.encryption)]),
     ...(snapshots ? [snapshots] : []),
   );
@@ -204,6 +215,7 @@ interface AgentJob {
 export const agentPodSpec = (pod: {
   readonly cluster: EtcdClusterSpec;
   readonly location: SnapshotLocation;
+  readonly second?: SnapshotLocation;
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
   readonly volumes: readonly Volume[];
@@ -211,7 +223,10 @@ export const agentPodSpec = (pod: {
   restartPolicy: 'Never',
   automountServiceAccountToken: false,
   enableServiceLinks: false,
-  ...present({ serviceAccountName: serviceAccountOf(pod.location), initContainers: pod.initContainers }),
+  ...present({
+    serviceAccountName: serviceAccountOf(pod.location) ?? (pod.second && serviceAccountOf(pod.second)),
+    initContainers: pod.initContainers,
+  }),
   ...agentPlacement(pod.cluster),
   securityContext: agentSecurity,
   containers: pod.containers,

@@ -51,6 +51,14 @@ export const exitCodeOf = (result: Result): number =>
 export const MAX_RESULT_BYTES = 4096;
 const MAX_MESSAGE = 2048;
 
+/** Failures that are about one stored snapshot: it cannot be restored as it is stored. */
+export const DAMAGE = ['SnapshotDamaged', 'ManifestDamaged', 'ObjectNotFound', 'WrongKey'] as const;
+export type Damage = (typeof DAMAGE)[number];
+/** With these, the result fits into a termination message. */
+export const MAX_DAMAGE_MESSAGE = 512;
+export const MAX_ABSENT = 20;
+
+const snapshotName = () => Type.String({ pattern: '^[a-z0-9][-a-z0-9.]{0,62}$' });
 const whole = () => Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 const failed = Type.Object({
@@ -67,6 +75,8 @@ const ended = [
     /** The data directory was restored before, or the cluster is bootstrapped. */
     already: Type.Optional(Type.Boolean()),
     /** The object that was the newest, where the task does not name one; and how many newer ones were damaged. */
+    /** The first location could not be read: the copy was restored. */
+    fromCopy: Type.Optional(Type.Boolean()),
     key: Type.Optional(Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f]{1,1024}$' })),
     passedOver: Type.Optional(whole()),
   }),
@@ -89,6 +99,31 @@ const ended = [
     locked: Type.Optional(whole()),
     /** Of those that were removed: the store keeps their bytes as older versions. */
     hidden: Type.Optional(whole()),
+  }),
+  Type.Object({
+    ok: Type.Literal(true),
+    task: Type.Literal('scrub'),
+    /** Absent: nothing is stored. */
+    snapshot: Type.Optional(Type.Object({ name: snapshotName(), uid: Type.Optional(Type.String({ maxLength: 64 })) })),
+    sizeBytes: Type.Optional(whole()),
+    /** Absent: the snapshot is as it was when it was stored. */
+    damage: Type.Optional(
+      Type.Object({ reason: Type.Enum([...DAMAGE]), message: Type.String({ maxLength: MAX_DAMAGE_MESSAGE }) }),
+    ),
+    /** Of the damaged ones that the task names: they are stored no longer. */
+    absent: Type.Optional(Type.Array(snapshotName(), { maxItems: MAX_ABSENT })),
+  }),
+  Type.Object({
+    ok: Type.Literal(true),
+    task: Type.Literal('copy'),
+    uri: Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f]{1,2048}$' }),
+  }),
+  Type.Object({
+    ok: Type.Literal(true),
+    task: Type.Literal('probe'),
+    /** What is not permitted, although snapshots can be stored: retention and scrubs need it. */
+    cannotList: Type.Optional(Type.String({ maxLength: MAX_DAMAGE_MESSAGE })),
+    cannotDelete: Type.Optional(Type.String({ maxLength: MAX_DAMAGE_MESSAGE })),
   }),
   Type.Object({ ok: Type.Literal(true), task: Type.Literal('install-tools') }),
 ] as const;

@@ -39,6 +39,10 @@ export const MOUNTS = {
   source: '/restore/src',
   /** Node, the agent and what they need, for a container of the etcd image. */
   tools: '/tools',
+  /** The second location: credentials, CA, and its volume, which a copy writes and a restore reads. */
+  copyCredentials: '/agent/copy-store',
+  copyCa: '/agent/copy-store-ca',
+  copy: '/copy/data',
   /** Scratch space of a restore drill. */
   scratch: '/drill',
   /** Of a restore, for the downloaded file. */
@@ -132,6 +136,8 @@ export interface RestoreTask {
   readonly latest?: { readonly cluster?: string };
   readonly encrypted: boolean;
   readonly dataDir: string;
+  /** The same object at a second location, opened with the Secrets of that: for when the first cannot be read. */
+  readonly copy?: { readonly from: Place; readonly key: string };
   /** A folder on the node for the downloaded file: beside it, the data volume needs no room for a second copy. */
   readonly scratch?: string;
   readonly member: string;
@@ -168,8 +174,46 @@ export interface PruneTask {
   readonly restored?: { readonly name: string; readonly uid?: string };
   /** The newest stored snapshots as the operator has recorded them: a later or different manifest may be forged. */
   readonly recorded?: readonly { readonly name: string; readonly uid?: string; readonly sha256: string }[];
+  /** Snapshots that a scrub found damaged: none of them counts as a good copy. */
+  readonly damaged?: readonly Scrubbed[];
   /** Milliseconds since 1970, by the operator's clock. */
   readonly now: number;
+}
+
+interface Scrubbed {
+  readonly name: string;
+  /** Of the EtcdSnapshot, where it is known. */
+  readonly uid?: string;
+}
+
+/** Copies a stored snapshot and its manifest to a second location, as they are. */
+export interface CopyTask {
+  readonly task: 'copy';
+  readonly from: Place;
+  readonly key: string;
+  /** Opened with the Secrets of the second location. */
+  readonly to: Place;
+  readonly toKey: string;
+  /** Of the EtcdSnapshot. */
+  readonly uid: string;
+  /** Of its schedule: the retention of another one never deletes the copy. */
+  readonly schedule?: string;
+  /** Of the stored object, in hexadecimal. */
+  readonly sha256: string;
+}
+
+/** Whether snapshots can be stored at a location: writes, reads, lists and deletes an object of its own. */
+export interface ProbeTask extends Pick<PruneTask, 'at' | 'prefix' | 'schedule' | 'encrypted'> {
+  readonly task: 'probe';
+}
+
+/** Reads one stored snapshot of the schedule from end to end: the one that was not verified for the longest time. */
+export interface ScrubTask
+  extends Pick<PruneTask, 'at' | 'prefix' | 'cluster' | 'schedule' | 'encrypted' | 'recorded' | 'damaged' | 'now'> {
+  readonly task: 'scrub';
+  /** When earlier scrubs and drills ended, in milliseconds since 1970. A snapshot without one was verified when it was taken. */
+  readonly verified: readonly (Scrubbed & { readonly time: number })[];
+  readonly bytesPerSecond: number;
 }
 
 /** Reads whether the store has the snapshot of this uid. The result is that of a snapshot task. */
@@ -186,7 +230,16 @@ export interface InstallTask {
   readonly task: 'install-tools';
 }
 
-export type Task = SnapshotTask | LookupTask | RestoreTask | DrillTask | PruneTask | InstallTask;
+export type Task =
+  | SnapshotTask
+  | LookupTask
+  | RestoreTask
+  | DrillTask
+  | PruneTask
+  | ScrubTask
+  | ProbeTask
+  | CopyTask
+  | InstallTask;
 export type TaskName = Task['task'];
 
 const caOnly = ({ caMode }: { readonly caMode?: string }) => (caMode === 'Replace' ? { caOnly: true } : {});

@@ -3,7 +3,7 @@ import type { RestoreSource } from '../api/bootstrap.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
-import { type EtcdSnapshotSchedule, uselessBackup } from '../api/etcd-snapshot-schedule.ts';
+import { type EtcdSnapshotSchedule, lastProven, uselessBackup } from '../api/etcd-snapshot-schedule.ts';
 import type { SnapshotLocation } from '../api/snapshot-location.ts';
 import { present } from '../lib/present.ts';
 import { objectKeyOf } from './agent-task.ts';
@@ -43,9 +43,15 @@ function ofSnapshot(name: string, object: EtcdSnapshot | undefined): Resolution 
   }
   if (phase !== 'Complete' || !artifact)
     return blocked('SnapshotNotReady', `${named} has not finished: the cluster is restored when it is stored`);
-  const { destination, encryption } = object.spec;
-  const location = withKey(destination, objectKeyOf(object.spec, identity(object)));
-  const source = { ...location, ...present({ checksum: artifact.checksum }) };
+  const { encryption, copyTo } = object.spec;
+  const at = (destination: SnapshotLocation) =>
+    withKey(destination, objectKeyOf({ ...object.spec, destination }, identity(object)));
+  const { checksum } = artifact;
+  const isCopied = copyTo && object.status?.copy?.uri !== undefined && checksum !== undefined;
+  const source = {
+    ...at(object.spec.destination),
+    ...present({ copy: isCopied ? at(copyTo.destination) : undefined, checksum }),
+  };
   return { chosen: { snapshot: name, source, ...present({ encryption }) } };
 }
 
@@ -62,9 +68,9 @@ function ofSchedule(name: string, find: Referenced): Resolution {
   const named = `EtcdSnapshotSchedule ${name}`;
   if (!schedule || isBeingDeleted(schedule))
     return blocked('SnapshotNotFound', `${named} does not exist in this namespace: create it, or name its store`);
-  const { lastSuccessful, lastRestored } = schedule.status ?? {};
+  const { lastSuccessful } = schedule.status ?? {};
   const useless = uselessBackup(schedule);
-  const last = useless ? lastRestored : lastSuccessful;
+  const last = useless ? lastProven(schedule) : lastSuccessful;
   const lack = useless
     ? `${useless.name} cannot be restored (${useless.reason}), and no earlier one was`
     : 'none is stored';

@@ -9,7 +9,7 @@ export const scheduleLabels = (schedule: EtcdSnapshotSchedule) => ({ [SCHEDULE_L
 
 /** The EtcdSnapshot is only a record: the stored data is kept when it is deleted, with or without the schedule. */
 export function scheduledSnapshot(schedule: EtcdSnapshotSchedule, slot: number): EtcdSnapshot {
-  const { clusterRef, destination, layout, compression, encryption, resources } = schedule.spec;
+  const { clusterRef, destination, layout, compression, encryption, resources, copyTo } = schedule.spec;
   const { name, namespace } = identity(schedule);
   return {
     apiVersion: API_VERSION,
@@ -20,6 +20,10 @@ export function scheduledSnapshot(schedule: EtcdSnapshotSchedule, slot: number):
       namespace,
       ownerReferences: ownedBy(etcdSnapshotSchedules, schedule),
     },
-    spec: { clusterRef, destination, ...present({ layout, compression, encryption, resources }) },
+    spec: {
+      clusterRef,
+      destination,
+      ...present({ layout, compression, encryption, resources, copyTo: copyTo && { destination: copyTo.destination } }),
+    },
   };
 }

@@ -121,6 +121,10 @@ test('S2: every Secret and PVC that a spec names is found, and pull Secrets are 
   const secrets = ['server', 'operator', 'peer', 'root', 'keys', 'ca', 'key'];
   expect(clusterReferences(aCluster({ spec }))).toEqual({ secrets, claims: [] });
   expect(storeReferences({ pvc: { claimName: 'c' } }, undefined)).toEqual({ secrets: [], claims: ['c'] });
+  const copy = { gcs: { bucket: 'b', credentialsSecretRef: { name: 'second' } } };
+  expect(storeReferences({ pvc: { claimName: 'c' }, copy }, undefined)).toEqual({ secrets: ['second'], claims: ['c'] });
+  const elsewhere = { ...OPEN, allowedStoreEndpoints: ['s3.example.com'] };
+  expect(storeNotPermitted({ pvc: { claimName: 'c' }, copy }, elsewhere)).toContain('storage.googleapis.com');
 });
 
 describe('keys of additionalMetadata', () => {

@@ -45,8 +45,14 @@ function hostOf({ s3, gcs, azure }: SnapshotLocation): URL | undefined {
 export const isListed = (list: readonly string[], { host, hostname }: URL): boolean =>
   list.some((entry) => (entry.startsWith('*.') ? hostname.endsWith(entry.slice(1)) : [host, hostname].includes(entry)));
 
+/** With a copy, of which an agent reads one when it cannot read the other. */
+type Locations = SnapshotLocation & { readonly copy?: SnapshotLocation | undefined };
+
 /** Why a store may not be used. */
-export function storeNotPermitted(location: SnapshotLocation, tenancy: Tenancy): string | undefined {
+export const storeNotPermitted = ({ copy, ...first }: Locations, tenancy: Tenancy): string | undefined =>
+  notPermitted(first, tenancy) ?? (copy && notPermitted(copy, tenancy));
+
+function notPermitted(location: SnapshotLocation, tenancy: Tenancy): string | undefined {
   const remote = location.s3 ?? location.gcs ?? location.azure;
   const isAmbient = remote && (!remote.credentialsSecretRef || remote.serviceAccountName !== undefined);
   if (isAmbient && !tenancy.allowAmbientCredentials)
@@ -80,11 +86,12 @@ type Encryption = { readonly keySecretRef: { readonly name?: string } } | undefi
 const named = (...refs: readonly ({ readonly name?: string } | undefined)[]): readonly string[] =>
   refs.flatMap((ref) => ref?.name || []);
 
-export function storeReferences({ s3, gcs, azure, pvc }: SnapshotLocation, encryption: Encryption): References {
+export function storeReferences({ s3, gcs, azure, pvc, copy }: Locations, encryption: Encryption): References {
   const { credentialsSecretRef, caSecretRef } = s3 ?? gcs ?? azure ?? {};
+  const second = copy ? storeReferences(copy, undefined) : { secrets: [], claims: [] };
   return {
-    secrets: named(credentialsSecretRef, caSecretRef, encryption?.keySecretRef),
-    claims: pvc ? [pvc.claimName] : [],
+    secrets: [...named(credentialsSecretRef, caSecretRef, encryption?.keySecretRef), ...second.secrets],
+    claims: [...(pvc ? [pvc.claimName] : []), ...second.claims],
   };
 }
 

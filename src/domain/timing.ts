@@ -179,6 +179,23 @@ export const CLOCK_TOLERANCE_MS = 60_000;
 export const PRUNE_DEADLINE_SECONDS = 3_600;
 /** A drill downloads and restores the whole database. */
 export const DRILL_DEADLINE_SECONDS = 4 * 3_600;
+/** A second store that is away is tried again soon, and later every six hours: nothing but the bill limits how long it may take. */
+export const COPY_RETRY_FIRST_MS = 5 * 60_000;
+export const COPY_RETRY_MAX_MS = 6 * 3_600_000;
+/** A few small calls, with the retries of an agent, and the time that a volume takes to be attached. */
+export const PROBE_DEADLINE_SECONDS = 600;
+/** While the location of a schedule is not known to be usable: its Secrets are not watched, and a user may be correcting them. */
+export const LOCATION_POLL_MS = 60_000;
+/** A scrub downloads one snapshot, slowly. */
+export const SCRUB_DEADLINE_SECONDS = 12 * 3_600;
+/** No user waits for a scrub: 32 MiB/s leave a node of 1 Gbit/s most of its network, and 1 TiB is read before the deadline. */
+export const SCRUB_BYTES_PER_SECOND = 32 * 2 ** 20;
+/** How often `spec.scrub` asks for one. */
+export const SCRUB_INTERVALS_MS = { Daily: 86_400_000, Weekly: 7 * 86_400_000 } as const;
+/** The first scrub is not before the first snapshots of a new schedule: they have to be stored and drilled. */
+export const SCRUB_FIRST_MS = 3_600_000;
+/** A scrub that could not be finished: the store may be back by then, and a week would be lost otherwise. */
+export const SCRUB_RETRY_MS = 86_400_000;
 /** For users to read the log. A failed Job is created again after this. */
 export const SCHEDULE_JOB_KEPT_SECONDS = 3_600;
 

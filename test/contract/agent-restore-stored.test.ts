@@ -39,6 +39,35 @@ describe.concurrent('in every storage format', () => {
     await at.node.stop('SIGKILL');
   });
 
+  test.for<[string, (bytes: Buffer) => Buffer | undefined]>([
+    ['lost', () => undefined],
+    ['damaged', (bytes) => flipped(bytes)],
+  ])('the copy at a second location, when the first one is %s', async ([, first]) => {
+    const at = await scene(version);
+    const copy = { from: { kind: 'pvc', root: MOUNTS.copy } as const, key: 'copies/x.db' };
+    const { bytes } = open();
+    const there = first(bytes);
+    at.agent.mount(MOUNTS.source, there ? { 'backups/x.db': there } : { 'backups/other.db': '' });
+    at.agent.mount(MOUNTS.copy, { 'copies/x.db': bytes });
+    const task = at.task({ key: 'backups/x.db', sha256: sha256(bytes), copy });
+    expect(succeeded(await at.agent.run(task, at.tools))).toMatchObject({ fromCopy: true });
+    await start(at);
+    await expectKeys(at, open());
+    await at.node.stop('SIGKILL');
+  });
+
+  test('no other snapshot in the place of the copy, and the failures of both locations are reported', async () => {
+    const at = await scene(version);
+    const copy = { from: { kind: 'pvc', root: MOUNTS.copy } as const, key: 'x.db' };
+    at.agent.mount(MOUNTS.source, { 'other.db': '' });
+    at.agent.mount(MOUNTS.copy, { 'x.db': kit.taken.another.bytes });
+    const { message } = failure(
+      await at.agent.run(at.task({ key: 'x.db', sha256: sha256(open().bytes), copy }), at.tools),
+    );
+    expect(message).toMatch(/there is no .*And of its copy: .*has the checksum/);
+    expect(inside(at)).toEqual([]);
+  });
+
   const flipped = (bytes: Buffer): Buffer => {
     const other = Buffer.from(bytes);
     other[5000] = (other[5000] ?? 0) ^ 1;

@@ -1,5 +1,5 @@
 /** The agent takes snapshots of real members of each version, and etcd's own tools confirm what it stores and reports. */
-import { rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
@@ -7,7 +7,7 @@ import { createCA } from '../../local/pki.ts';
 import { decompress } from '../../src/agent/format/compress.ts';
 import { type Identity, unseal } from '../../src/agent/format/seal.ts';
 import { sealKey } from '../../src/agent/format/seal-key.ts';
-import { MOUNTS, type SnapshotTask } from '../../src/domain/agent-task.ts';
+import { MOUNTS, type ScrubTask, type SnapshotTask } from '../../src/domain/agent-task.ts';
 import type { Run } from '../support/servers/agent.ts';
 import { ask, ETCD_VERSIONS, initialCluster } from '../support/servers/etcd.ts';
 import { eventually } from '../support/servers/processes.ts';
@@ -23,12 +23,46 @@ import {
   PATIENCE_MS,
   reasonOf,
   storedIn,
+  VERSION,
 } from './agent-snapshot-kit.ts';
 import { must } from './etcd-world.ts';
 
 const PASSWORD = 'planted-password-of-root';
 const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
 const SERVER_NAME = 'a.db.ns.svc';
+
+it('a scrub of the agent accepts what it has stored, and detects a changed byte', { timeout: PATIENCE_MS }, async ({
+  scene,
+}) => {
+  const { lab, agent, task } = scene;
+  const node = await lab.seed({ version: VERSION });
+  await fill(scene, node, 50);
+  const schedule = { name: 'nightly', uid: 'uid-of-the-schedule' };
+  const snapshot = { namespace: 'ns', name: 'nightly-202603010330', uid: 'uid-of-the-snapshot' };
+  agent.mount(MOUNTS.encryption, { key: SECRET_KEY });
+  const taking = task(node, { schedule, snapshot, compression: 'zstd', encrypted: true });
+  expect((await agent.run(taking)).code).toBe(0);
+  const { to: at, prefix, cluster } = taking;
+  const names = { at, prefix, cluster, schedule, encrypted: true };
+  const scrub: ScrubTask = { task: 'scrub', ...names, verified: [], bytesPerSecond: 2 ** 30, now: Date.now() };
+  const file = join(scene.volume, 'backups', 'nightly-202603010330.db.zst.enc');
+  const bytes = readFileSync(file);
+  const about = {
+    ok: true,
+    task: 'scrub',
+    snapshot: { name: snapshot.name, uid: snapshot.uid },
+    sizeBytes: bytes.length,
+  };
+  expect((await agent.run(scrub)).result).toEqual(about);
+  bytes[bytes.length - 20] = (bytes[bytes.length - 20] ?? 0) ^ 1;
+  writeFileSync(file, bytes);
+  const { code, result } = await agent.run(scrub);
+  expect(code).toBe(0);
+  expect(result).toEqual({
+    ...about,
+    damage: { reason: 'SnapshotDamaged', message: expect.stringContaining('authentication') },
+  });
+});
 
 describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (version) => {
   it('what the Go operator stored, which has no manifest, is found by its uid, if it is whole', async ({ scene }) => {

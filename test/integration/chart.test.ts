@@ -384,6 +384,20 @@ test('a Namespace and a ServiceMonitor are rendered when enabled', async () => {
   );
 });
 
+test('alerts about backups are rendered when enabled, with the labels and the thresholds that are set', async () => {
+  expect(names(await render()).join()).not.toContain('PrometheusRule');
+  const set = ['enabled=true', 'labels.release=prometheus', 'backupAgeSeconds=7200'];
+  const objects = await render(...set.map((value) => `metrics.prometheusRule.${value}`));
+  type Rule = Rendered & {
+    readonly spec: { readonly groups: readonly { readonly rules: readonly { readonly expr: string }[] }[] };
+  };
+  const rule = find<Rule>(objects, 'PrometheusRule', 'etcd-operator-backups');
+  expect(rule?.metadata.labels).toMatchObject({ release: 'prometheus' });
+  const expressions = rule?.spec.groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
+  expect(expressions).toContain('time() - etcd_operator_last_backup_timestamp_seconds > 7200');
+  expect(expressions).toContain('etcd_operator_drill_recovery_seconds > 900');
+});
+
 test.each([
   [
     'a ServiceMonitor without the proxy',

@@ -116,6 +116,15 @@ export async function readManifest(
   signal: AbortSignal,
   keys: readonly SealKey[] = [],
 ): Promise<ReadManifest> {
+  return parseManifest(await manifestBytes(store, objectKey, signal), objectKey, keys);
+}
+
+/** As they are stored. */
+export async function manifestBytes(
+  store: Pick<Store, 'get'>,
+  objectKey: string,
+  signal: AbortSignal,
+): Promise<Buffer> {
   const { body } = await store.get(manifestKey(objectKey), signal);
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -124,7 +133,7 @@ export async function readManifest(
     length += piece.length;
     if (length > MAX_BYTES) break; // parseManifest refuses it
   }
-  return parseManifest(Buffer.concat(pieces), objectKey, keys);
+  return Buffer.concat(pieces);
 }
 
 export const baseName = (key: string): string => key.slice(key.lastIndexOf('/') + 1);

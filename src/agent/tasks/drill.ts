@@ -14,7 +14,8 @@ import type { Manifest } from '../format/manifest.ts';
 import { mounted } from '../secrets.ts';
 import { type DrillEtcd, drillFailed, withEtcd } from './drill-etcd.ts';
 import { checkPages } from './etcdutl.ts';
-import { type Wanted, wantedBy } from './fetch.ts';
+import { wantedBy } from './fetch.ts';
+import type { Wanted } from './open-snapshot.ts';
 import { fetchTo, makeData } from './restore.ts';
 
 const NAME = 'drill';

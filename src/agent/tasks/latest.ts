@@ -4,8 +4,8 @@ import type { FailureReason } from '../../domain/agent-result.ts';
 import { MANIFEST, type RestoreTask } from '../../domain/agent-task.ts';
 import { AgentFailure, misconfigured } from '../failure.ts';
 import { type Manifest, readManifest } from '../format/manifest.ts';
-import type { Wanted } from './fetch.ts';
 import { inParallel } from './in-parallel.ts';
+import type { Wanted } from './open-snapshot.ts';
 import { WIDTH } from './stored-history.ts';
 
 /** Failures of one snapshot: an older one may be whole. */

@@ -5,17 +5,19 @@
  */
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Success } from '../../domain/agent-result.ts';
+import type { FailureReason, Success } from '../../domain/agent-result.ts';
 import { type RestoreTask, STATE_VARIABLE } from '../../domain/agent-task.ts';
 import { present } from '../../lib/present.ts';
 import { AgentFailure } from '../failure.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { checkVersionCompat } from '../format/version-compat.ts';
-import { mounted } from '../secrets.ts';
+import { mounted, secondSecretFile } from '../secrets.ts';
+import { openStore } from '../stores/store.ts';
 import { disableAuth } from './disable-auth.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
-import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
+import { fetchManifest, fetchSnapshot, wantedBy } from './fetch.ts';
 import { isDamaged, newestFirst } from './latest.ts';
+import type { Wanted } from './open-snapshot.ts';
 import type { Folders } from './room.ts';
 
 /** etcd's name for its data. */
@@ -33,6 +35,7 @@ export interface Restored {
   /** Of the newest snapshot, where the task does not name one, and how many newer ones were damaged. */
   readonly key?: string;
   readonly passedOver?: number;
+  readonly fromCopy?: boolean;
 }
 
 /** For the log of the container. */
@@ -88,9 +91,38 @@ export async function restore(task: RestoreTask, signal: AbortSignal): Promise<S
   }
   const wanted = await wantedBy(task, signal);
   const target = { ...task, ...(task.scratch !== undefined && { scratch: mounted(task.scratch) }) };
-  const restored = task.latest ? await restoreNewest(wanted, task.latest, target) : await restoreInto(wanted, target);
+  const restored = task.latest
+    ? await restoreNewest(wanted, task.latest, target)
+    : await restoreEither(wanted, task, target);
   const { already, ...result } = restored;
   return { ok: true, task: 'restore', ...(already && { already }), ...result };
+}
+
+/** Failures of a location: the copy at another one may be whole, and it is the same, because its SHA-256 is demanded. */
+const OF_LOCATION: readonly FailureReason[] = [
+  'ObjectNotFound',
+  'BucketNotFound',
+  'AccessDenied',
+  'StoreUnreachable',
+  'ManifestDamaged',
+  'SnapshotDamaged',
+  'Misconfigured',
+];
+
+async function restoreEither(wanted: Wanted, { copy, sha256 }: RestoreTask, target: Target): Promise<Restored> {
+  try {
+    return await restoreInto(wanted, target);
+  } catch (error) {
+    const isLost = error instanceof AgentFailure && OF_LOCATION.includes(error.reason);
+    if (!copy || sha256 === undefined || !isLost || wanted.signal.aborted) throw error;
+    log(`${error.message}; trying the copy`);
+    const store = await openStore(copy.from, secondSecretFile);
+    const restored = await restoreInto({ ...wanted, store, key: copy.key }, target).catch((second: unknown) => {
+      if (!(second instanceof AgentFailure)) throw second;
+      throw new AgentFailure(second.reason, `${error.message}. And of its copy: ${second.message}`);
+    });
+    return { ...restored, fromCopy: true };
+  }
 }
 
 /** How many damaged snapshots are passed over: with more of them, something else is wrong. */

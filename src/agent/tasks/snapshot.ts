@@ -105,7 +105,7 @@ async function takeFrom(
   }
 }
 
-interface There {
+export interface There {
   /** An earlier run of this task succeeded. */
   readonly done?: Manifest;
   /** Leftovers of this task, which may be replaced. */
@@ -113,7 +113,7 @@ interface There {
   readonly manifest: boolean;
 }
 
-async function inspectStore(
+export async function inspectStore(
   store: Store,
   key: string,
   {

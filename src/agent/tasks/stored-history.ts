@@ -1,6 +1,7 @@
 /** What a store has of one schedule: snapshots, which have a manifest, and objects whose agent was killed before it wrote one. */
 import { slotOf } from '../../api/names.ts';
 import { MANIFEST, type PruneTask } from '../../domain/agent-task.ts';
+import { present } from '../../lib/present.ts';
 import type { Stored } from '../../lib/retention.ts';
 import { AgentFailure } from '../failure.ts';
 import { baseName, type Manifest, type ReadManifest, readManifest } from '../format/manifest.ts';
@@ -9,20 +10,27 @@ import type { Store } from '../stores/store.ts';
 import { inParallel } from './in-parallel.ts';
 
 export interface Snapshot extends Stored {
-  readonly manifest: Manifest;
+  readonly manifest: ReadManifest;
+  /** Why the manifest may be forged. */
+  readonly doubt?: string;
 }
 
 export interface History {
   readonly snapshots: readonly Snapshot[];
   /** Manifests without an object. */
   readonly withoutObject: readonly string[];
+  /** Objects of this schedule whose manifest cannot be read. */
+  readonly withDamagedManifest: readonly string[];
   /** Objects of this schedule without a manifest: no agent writes one after this time. */
   readonly withoutManifest: readonly string[];
 }
 
+/** Whose snapshots are read. */
+type HistoryTask = Pick<PruneTask, 'prefix' | 'cluster' | 'schedule' | 'restored' | 'recorded' | 'damaged' | 'now'>;
+
 export interface Reading {
   readonly store: Store;
-  readonly task: PruneTask;
+  readonly task: HistoryTask;
   readonly say: (line: string) => void;
   readonly signal: AbortSignal;
   /** Of an encrypted schedule. */
@@ -35,7 +43,7 @@ export const WIDTH = 16;
 export const UNFINISHED_MS = 2 * 86_400_000;
 
 /** Snapshots are named after their schedule, so others are not even listed. */
-export const listedPrefix = ({ prefix, schedule }: PruneTask): string =>
+export const listedPrefix = ({ prefix, schedule }: HistoryTask): string =>
   `${prefix === '' ? '' : `${prefix}/`}${schedule.name}-`;
 
 export async function historyOf(reading: Reading): Promise<History> {
@@ -51,49 +59,61 @@ export async function historyOf(reading: Reading): Promise<History> {
   const bare = keys.filter((key) => isUnfinished(task, key) && !sizes.has(`${key}${MANIFEST}`));
   const orphans = await inParallel(bare, WIDTH, async (key) => ((await isOrphan(reading, key)) ? [key] : []));
   return {
-    snapshots: found.flatMap((each) => (typeof each === 'object' ? [each] : [])),
-    withoutObject: found.flatMap((each) => (typeof each === 'string' ? [each] : [])),
+    snapshots: found.flatMap((each) => (each?.is === 'snapshot' ? [each.snapshot] : [])),
+    withoutObject: found.flatMap((each) => (each?.is === 'withoutObject' ? [each.key] : [])),
+    withDamagedManifest: found.flatMap((each) => (each?.is === 'withDamagedManifest' ? [each.key] : [])),
     withoutManifest: orphans.flat(),
   };
 }
 
 /** In the folder itself, not in one below it. */
-const isBeside = (task: PruneTask, key: string): boolean => !key.slice(listedPrefix(task).length).includes('/');
+const isBeside = (task: HistoryTask, key: string): boolean => !key.slice(listedPrefix(task).length).includes('/');
 
-/** A snapshot; or the key of an object that no longer exists; or `undefined`: foreign, or unreadable. */
+type Described =
+  | { readonly is: 'snapshot'; readonly snapshot: Snapshot }
+  | { readonly is: 'withoutObject' | 'withDamagedManifest'; readonly key: string };
+
+/** `undefined`: foreign, or unreadable. */
 async function snapshotAt(
   reading: Reading,
   key: string,
   listedSize: number | undefined,
-): Promise<Snapshot | string | undefined> {
+): Promise<Described | undefined> {
   const { store, task, say, signal } = reading;
   signal.throwIfAborted();
   const manifest = await manifestOf(reading, key);
+  if (manifest === 'damaged')
+    return (await store.head(key))?.schedule === task.schedule.uid ? { is: 'withDamagedManifest', key } : undefined;
   if (manifest?.cluster.uid !== task.cluster.uid || manifest.schedule?.uid !== task.schedule.uid) return undefined;
   // A listing may be stale: the object itself is read before it counts as deleted.
   const size = listedSize ?? (await store.head(key))?.size;
-  if (size === undefined) return key;
+  if (size === undefined) return { is: 'withoutObject', key };
   if (size !== manifest.object.sizeBytes)
     say(`damaged: ${store.uri(key)} has ${size} bytes, and ${manifest.object.sizeBytes} were stored`);
   const doubt = doubtAbout(reading, manifest);
   if (doubt !== undefined) say(`not trusted: ${store.uri(key)}, because ${doubt}`);
   const { name, uid } = manifest.snapshot;
-  return {
+  const isDamaged = task.damaged?.some((each) => each.name === name && (each.uid ?? uid) === uid) === true;
+  if (isDamaged) say(`damaged: a scrub found that ${store.uri(key)} cannot be restored`);
+  const snapshot = {
     key,
     takenAt: timeOf(task, manifest),
-    good: size === manifest.object.sizeBytes && doubt === undefined,
+    good: size === manifest.object.sizeBytes && doubt === undefined && !isDamaged,
     restorable: task.restored !== undefined && (task.restored.name === name || task.restored.uid === uid),
     manifest,
+    ...present({ doubt }),
   };
+  return { is: 'snapshot', snapshot };
 }
 
-const slotIn = ({ schedule }: PruneTask, snapshot: string): number | undefined => slotOf(schedule.name, snapshot);
+export const slotIn = ({ schedule }: Pick<HistoryTask, 'schedule'>, snapshot: string): number | undefined =>
+  slotOf(schedule.name, snapshot);
 
 /**
  * By the operator's clock, which has set the minute in the name, or by that of the agent's node if that is later: by a
  * node whose clock is behind, a snapshot would be too old as soon as it is taken.
  */
-function timeOf(task: PruneTask, { takenAt, snapshot }: Manifest): number {
+function timeOf(task: HistoryTask, { takenAt, snapshot }: Manifest): number {
   const time = Date.parse(takenAt);
   return Number.isNaN(time) ? Number.POSITIVE_INFINITY : Math.max(time, slotIn(task, snapshot.name) ?? time);
 }
@@ -118,20 +138,25 @@ export function doubtAbout(
   return isSame ? undefined : 'the operator has recorded another uid or SHA-256';
 }
 
-async function manifestOf({ store, say, signal, keys }: Reading, key: string): Promise<ReadManifest | undefined> {
+async function manifestOf(
+  { store, say, signal, keys }: Reading,
+  key: string,
+): Promise<ReadManifest | 'damaged' | undefined> {
   try {
     return await readManifest(store, key, signal, keys?.all);
   } catch (error) {
     if (!(error instanceof AgentFailure) || !['ManifestDamaged', 'ObjectNotFound'].includes(error.reason)) throw error;
     say(`left alone: ${error.message}`);
-    return undefined;
+    return error.reason === 'ManifestDamaged' ? 'damaged' : undefined;
   }
 }
 
+/** The EtcdSnapshot that the key of an object names. */
+export const snapshotIn = (key: string): string => /^(.*)\.db(?:\.zst)?(?:\.enc)?$/.exec(baseName(key))?.[1] ?? '';
+
 /** Its name has a minute that is long past. */
-function isUnfinished(task: PruneTask, key: string): boolean {
-  const [, name = ''] = /^(.*)\.db(?:\.zst)?(?:\.enc)?$/.exec(baseName(key)) ?? [];
-  const slot = slotIn(task, name);
+function isUnfinished(task: HistoryTask, key: string): boolean {
+  const slot = slotIn(task, snapshotIn(key));
   return slot !== undefined && slot < task.now - UNFINISHED_MS;
 }
 

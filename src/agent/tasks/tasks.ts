@@ -12,6 +12,9 @@ const LOADERS: Loaders = {
   restore: async () => (await import('./restore.ts')).restore,
   drill: async () => (await import('./drill.ts')).drill,
   'install-tools': async () => (await import('./install-tools.ts')).install,
+  scrub: async () => (await import('./scrub.ts')).runScrub,
+  copy: async () => (await import('./copy.ts')).runCopy,
+  probe: async () => (await import('./probe.ts')).runProbe,
   prune: async () => (await import('./prune.ts')).runPrune,
 };
 

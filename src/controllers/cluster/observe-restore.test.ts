@@ -52,6 +52,21 @@ describe('a cluster that is restored from an EtcdSnapshot by name', () => {
     expect(plan.latch?.restore).toEqual({ snapshot: 'monday', source, encryption });
   });
 
+  test('falls back to the copy of that snapshot, once it is there', async () => {
+    const copyTo = { destination: { pvc: { claimName: 'second', subPath: 'backups' } } };
+    const snapshot = (copy: EtcdSnapshotStatus['copy']) =>
+      aSnapshot({ spec: { copyTo }, status: { ...STORED, ...(copy && { copy }) } });
+    const sourceWith = async (copy: EtcdSnapshotStatus['copy']) =>
+      (await planned({ source: byName, snapshots: [snapshot(copy)] })).seed?.spec.restore?.source;
+    const first = { s3: { ...s3, key: 'prod/monday.db' }, checksum };
+    expect(await sourceWith({ uri: 'file:///copy/data/backups/monday.db' })).toEqual({
+      ...first,
+      copy: { pvc: { claimName: 'second', subPath: 'backups/monday.db' } },
+    });
+    expect(await sourceWith(undefined)).toEqual(first);
+    expect(await sourceWith({ attempts: 1, reason: 'AccessDenied' })).toEqual(first);
+  });
+
   test.each<[string, string, readonly EtcdSnapshot[]]>([
     ['does not exist', 'SnapshotNotFound', []],
     ['is being deleted', 'SnapshotNotFound', [aSnapshot({ status: STORED, deleting: true })]],

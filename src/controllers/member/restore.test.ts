@@ -48,6 +48,34 @@ describe('a seed that restores a snapshot', () => {
     expect(metadata.annotations).toMatchObject({ [INITIAL_STATE_ANNOTATION]: 'new' });
   });
 
+  test('has the Secrets and the volume of the copy at places of their own', () => {
+    const checksum = `sha256:${'a'.repeat(64)}`;
+    const pod = podOf({
+      source: { s3, copy: { s3: { ...s3, key: 'b/x.db', serviceAccountName: 'reader' } }, checksum },
+    });
+    const mounts = pod.spec?.initContainers?.[1]?.volumeMounts?.map(({ name, mountPath }) => `${name} ${mountPath}`);
+    expect(mounts).toEqual(
+      expect.arrayContaining([
+        'store /agent/store',
+        'copy-store /agent/copy-store',
+        'copy-store-ca /agent/copy-store-ca',
+      ]),
+    );
+    expect(pod.spec?.serviceAccountName).toBe('reader');
+    expect(taskOf(pod)).toMatchObject({
+      key: 'a/x.db',
+      copy: { key: 'b/x.db', from: { kind: 's3' } },
+      sha256: 'a'.repeat(64),
+    });
+    const onVolume = podOf({ source: { pvc, copy: { pvc: { claimName: 'second', subPath: 'x.db' } }, checksum } });
+    expect(onVolume.spec?.initContainers?.[1]?.volumeMounts).toContainEqual({
+      name: 'copies',
+      mountPath: '/copy/data',
+      readOnly: true,
+    });
+    expect(new Set(onVolume.spec?.volumes?.map(({ name }) => name)).size).toBe(onVolume.spec?.volumes?.length);
+  });
+
   test('reads a volume, and cannot write to it', () => {
     const { spec } = podOf({ source: { pvc } });
     expect(spec?.volumes).toContainEqual({

@@ -2,7 +2,14 @@
 
 import { DEFAULT_BUMP } from '../../api/bootstrap.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { agentBesideEtcd, locationFiles, memoryLimit, resourcesOf, serviceAccountOf } from '../../domain/agent-pod.ts';
+import {
+  agentBesideEtcd,
+  locationFiles,
+  memoryLimit,
+  resourcesOf,
+  serviceAccountOf,
+  together,
+} from '../../domain/agent-pod.ts';
 import { FETCHED_VOLUME, keyOf, MOUNTS, placeOf, type RestoreTask } from '../../domain/agent-task.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import type { EnvVar, PodSpec, ResourceRequirements, Volume, VolumeMount } from '../../gen/kube.ts';
@@ -37,6 +44,10 @@ const taskOf = (member: EtcdMember, restore: Source, dataDir: string, auth: bool
   version: member.spec.version,
   auth,
   ...present({
+    copy: restore.source.copy && {
+      from: placeOf(restore.source.copy, MOUNTS.copy),
+      key: keyOf(restore.source.copy),
+    },
     latest: restore.source.latest && present({ cluster: restore.source.latest.cluster }),
     sha256: restore.source.checksum?.replace(/^sha256:/, ''),
     resetRootPassword: restore.resetRootPassword,
@@ -60,7 +71,10 @@ export function restoring(
   const { restore } = member.spec;
   if (!restore) return undefined;
   const { operatorImage, etcdImage, dataDir, data, auth, initial } = options;
-  const files = locationFiles(restore.source, restore.encryption, { mountPath: MOUNTS.source, readOnly: true });
+  const { copy } = restore.source;
+  const first = locationFiles(restore.source, restore.encryption, { mountPath: MOUNTS.source, readOnly: true });
+  const second = copy && locationFiles(copy, undefined, { mountPath: MOUNTS.copy, readOnly: true, isSecond: true });
+  const files = together(first, ...(second ? [second] : []));
   const { install, agent, volume } = agentBesideEtcd({
     name: 'restore',
     operatorImage,
@@ -70,7 +84,7 @@ export function restoring(
     mounts: [data, { name: FETCHED_VOLUME, mountPath: MOUNTS.fetched }, ...files.mounts],
     resources: resourcesFor(member, restore),
   });
-  const identity = serviceAccountOf(restore.source);
+  const identity = serviceAccountOf(restore.source) ?? (copy && serviceAccountOf(copy));
   return {
     pod: { initContainers: [install, agent], ...(identity !== undefined && { serviceAccountName: identity }) },
     // No sizeLimit: a provisioner may make the data volume larger than storage.size, and the agent fetches no more than fits there.

@@ -5,6 +5,7 @@ import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, EtcdSnapshotScheduleSpec } from '../../api/etcd-snapshot-schedule.ts';
 import { scheduledSnapshot } from '../../domain/scheduled-snapshot.ts';
 import { drillJob, jobNames, policyOf, pruneJob } from './build.ts';
+import { scrubJob } from './build-scrub.ts';
 
 const cluster = aCluster({
   spec: { tolerations: [{ key: 'etcd', operator: 'Exists' }], imagePullSecrets: [{ name: 'pull' }] },
@@ -123,6 +124,29 @@ test.each<[string, number | undefined, EtcdSnapshotScheduleSpec['drill'], object
     expect(room).toEqual(scratch === undefined ? {} : { sizeLimit: scratch });
   },
 );
+
+test('a scrub reads the store, and has neither a disk of its own nor a way to write', () => {
+  const destination = { pvc: { claimName: 'backups', subPath: 'db' } };
+  const encryption = { keySecretRef: { name: 'key' } };
+  const schedule = aSchedule({ destination, encryption, layout: 'ByCluster' });
+  const job = scrubJob({ ...of, schedule, due: '2026-03-01T04:00:00Z', runs: [], now: 7 });
+  const { containers: [container] = [], volumes = [] } = job.spec?.template.spec ?? {};
+  expect(JSON.parse(container?.env?.find(({ name }) => name === 'AGENT_TASK')?.value ?? '')).toEqual({
+    task: 'scrub',
+    at: { kind: 'pvc', root: '/restore/src' },
+    prefix: 'db/ns/db',
+    cluster: { name: 'db', uid: of.cluster.metadata.uid },
+    schedule: { name: 'hourly', uid: schedule.metadata.uid },
+    encrypted: true,
+    verified: [],
+    bytesPerSecond: 32 * 2 ** 20,
+    now: 7,
+  });
+  expect(container?.volumeMounts?.every(({ readOnly }) => readOnly === true)).toBe(true);
+  expect(volumes.map(({ name }) => name)).toEqual(['encryption', 'snapshots']);
+  expect(volumes[1]?.persistentVolumeClaim?.readOnly).toBe(true);
+  expect(container?.resources).toEqual({ requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } });
+});
 
 test('each snapshot and each retention has a Job of its own, and its name is short enough', () => {
   const name = 'a'.repeat(41);

@@ -3,10 +3,11 @@
 import { DEFAULT_BUMP } from '../../api/bootstrap.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import type { EtcdSnapshotSchedule, Retention } from '../../api/etcd-snapshot-schedule.ts';
+import { damagedIn, type EtcdSnapshotSchedule, type Retention } from '../../api/etcd-snapshot-schedule.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import { ABOUT_ANNOTATION, agentLabels, drillJobName, etcdSnapshotSchedules, pruneJobName } from '../../api/names.ts';
 import { etcdImageOf, type ImagePolicy } from '../../api/security.ts';
+import type { SnapshotLocation } from '../../api/snapshot-location.ts';
 import {
   agentBesideEtcd,
   agentContainer,
@@ -65,13 +66,13 @@ const belongingTo = (schedule: EtcdSnapshotSchedule): Pick<ObjectMeta, 'namespac
   ownerReferences: ownedBy(etcdSnapshotSchedules, schedule),
 });
 
-interface For {
+export interface For {
   readonly schedule: EtcdSnapshotSchedule;
   readonly cluster: EtcdCluster;
   readonly operatorImage: string;
 }
 
-const jobOf = (
+export const jobOf = (
   { schedule, cluster }: For,
   { name, run, seconds }: { readonly name: string; readonly run: string; readonly seconds: number },
   spec: PodSpec,
@@ -87,6 +88,21 @@ export const policyOf = ({ spec }: EtcdSnapshotSchedule): string =>
     .toString(16)
     .padStart(8, '0');
 
+/** The same for the copies. */
+export const copyPolicyOf = ({ spec }: EtcdSnapshotSchedule): string =>
+  hash32(JSON.stringify([spec.copyTo, spec.layout]))
+    .toString(16)
+    .padStart(8, '0');
+
+const copyPruneName = (schedule: EtcdSnapshotSchedule, run: string): string =>
+  pruneJobName(identity(schedule).name, `${identity(schedule).uid}/${run}/copies/${copyPolicyOf(schedule)}`);
+
+/** Snapshots that a scrub found damaged. */
+export const damagedOf = ({ status = {} }: EtcdSnapshotSchedule): Pick<PruneTask, 'damaged'> => {
+  const damaged = damagedIn(status).map(({ name, uid }) => ({ name, ...present({ uid }) }));
+  return damaged.length === 0 ? {} : { damaged };
+};
+
 const pruneName = (schedule: EtcdSnapshotSchedule, run: string): string =>
   pruneJobName(identity(schedule).name, `${identity(schedule).uid}/${run}/${policyOf(schedule)}`);
 
@@ -99,7 +115,10 @@ function restoredOf({ status }: EtcdSnapshotSchedule): Pick<PruneTask, 'restored
 const MAX_RECORDED = 20;
 
 /** By name: `runs` are sorted by it. */
-function recordedOf({ status }: EtcdSnapshotSchedule, runs: readonly EtcdSnapshot[]): Pick<PruneTask, 'recorded'> {
+export function recordedOf(
+  { status }: EtcdSnapshotSchedule,
+  runs: readonly EtcdSnapshot[],
+): Pick<PruneTask, 'recorded'> {
   const last = status?.lastSuccessful;
   const all = [
     ...(last && !runs.some((run) => identity(run).name === last.name) ? [{ ...last, uid: undefined }] : []),
@@ -112,6 +131,12 @@ function recordedOf({ status }: EtcdSnapshotSchedule, runs: readonly EtcdSnapsho
   return recorded.length === 0 ? {} : { recorded: recorded.slice(-MAX_RECORDED) };
 }
 
+/** Where the snapshots of a schedule are stored. */
+export const folderOf = (
+  { spec, ...schedule }: EtcdSnapshotSchedule,
+  destination: SnapshotLocation = spec.destination,
+): string => joined(keyOf(destination), layoutFolder(spec, identity(schedule).namespace));
+
 /** Removes snapshots beyond the retention from the store; one Job for each snapshot and each retention. */
 export function pruneJob(
   of: For & {
@@ -119,21 +144,25 @@ export function pruneJob(
     /** Stored snapshots of the schedule. */
     readonly runs: readonly EtcdSnapshot[];
     readonly retention: Retention;
+    /** The copies, and not the snapshots themselves. */
+    readonly ofCopies?: boolean;
     readonly now: number;
   },
 ): Job {
-  const { schedule, cluster, operatorImage, run, runs, retention, now } = of;
-  const { destination, encryption } = schedule.spec;
+  const { schedule, cluster, operatorImage, run, runs, retention, ofCopies = false, now } = of;
+  const { encryption, copyTo } = schedule.spec;
+  const destination = (ofCopies ? copyTo?.destination : undefined) ?? schedule.spec.destination;
   const task: PruneTask = {
     task: 'prune',
     at: placeOf(destination, MOUNTS.volume),
-    prefix: joined(keyOf(destination), layoutFolder(schedule.spec, identity(schedule).namespace)),
+    prefix: folderOf(schedule, destination),
     cluster: { name: identity(cluster).name, uid: identity(cluster).uid },
     schedule: { name: identity(schedule).name, uid: identity(schedule).uid },
     ...(encryption && { encrypted: true }),
     retention,
     ...restoredOf(schedule),
     ...recordedOf(schedule, runs),
+    ...(!ofCopies && damagedOf(schedule)),
     now,
   };
   // Manifests are not encrypted, and are authenticated with the key.
@@ -145,7 +174,8 @@ export function pruneJob(
     containers: [container],
     volumes: files.volumes,
   });
-  return jobOf(of, { name: pruneName(schedule, run), run, seconds: PRUNE_DEADLINE_SECONDS }, spec);
+  const name = ofCopies ? copyPruneName(schedule, run) : pruneName(schedule, run);
+  return jobOf(of, { name, run, seconds: PRUNE_DEADLINE_SECONDS }, spec);
 }
 
 const drillName = (schedule: EtcdSnapshotSchedule, run: string): string =>
@@ -195,4 +225,5 @@ export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images
 export const jobNames = (schedule: EtcdSnapshotSchedule, run: string) => ({
   prune: pruneName(schedule, run),
   drill: drillName(schedule, run),
+  copies: copyPruneName(schedule, run),
 });

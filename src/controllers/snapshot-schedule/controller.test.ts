@@ -2,13 +2,14 @@
 
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
+import { aCluster, condition, FORMED } from '../../../test/support/builders/builders.ts';
 import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
 import { ARTIFACT, aRun, aSchedule, aWork, SCHEDULE_UID } from '../../../test/support/builders/schedules.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { API_VERSION, agentLabels, etcdSnapshots, JOB_NAME_LABEL, SCHEDULE_LABEL } from '../../api/names.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
-import { jobs, pods } from '../../kube/resources.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { jobs, pods, secrets } from '../../kube/resources.ts';
 import { Store } from '../../kube/store.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
 import { lastBackups, measureSchedules, scheduleReconciler, wireSchedule } from './controller.ts';
@@ -134,7 +135,33 @@ test('the metric of the last backup leaves out that of a previous cluster of the
   expect(backups()).toEqual([]);
 });
 
-test('metrics have how long the last snapshot took, how large it is, and when and how fast a drill restored one', async () => {
+test('the destination is another one after an edit of its Secret, and none that can be tried when that cannot be read', async () => {
+  const { client, schedules, observe } = aWorld();
+  const locationOf = async () => (await observe())?.location;
+  const absent = await locationOf();
+  const secret = await client.create(secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's3', namespace: 'ns' },
+    stringData: { AWS_ACCESS_KEY_ID: 'a' },
+  });
+  const present = await locationOf();
+  expect(present).not.toBe(absent);
+  expect(await locationOf()).toBe(present);
+  await client.delete(secrets, { namespace: 'ns', name: 's3' }, { uid: secret.metadata.uid ?? '' });
+  await client.create(secrets, {
+    ...secret,
+    metadata: { name: 's3', namespace: 'ns' },
+    stringData: { AWS_ACCESS_KEY_ID: 'b' },
+  });
+  expect([absent, present]).not.toContain(await locationOf());
+  putInCache(schedules, aSchedule({ suspend: true }));
+  const refused = new ApiError('get secrets', 403, { reason: 'Forbidden' });
+  client.get = () => Promise.reject(refused);
+  expect((await observe())?.location).toBeUndefined();
+});
+
+test('metrics have how long the last snapshot took, how large it is, when and how fast a drill restored one, and what scrubs found', async () => {
   const { schedules } = aWorld();
   const registry = new Registry();
   measureSchedules(registry, schedules);
@@ -143,7 +170,13 @@ test('metrics have how long the last snapshot took, how large it is, and when an
   const lastSuccessful = { name: 'x', time: '2026-03-01T05:01:00Z', artifact };
   const lastDrill = { name: 'x', time: '2026-03-01T05:02:00Z', succeeded: true, recoverySeconds: 41 };
   const lastRestored = { name: 'x', time: '2026-03-01T05:02:00Z' };
-  putInCache(schedules, aSchedule({}, { lastSuccessful, lastDrill, lastRestored }));
+  const time = '2026-03-02T05:02:00Z';
+  const scrubbed = [
+    { name: 'w', time: '2026-03-01T05:02:00Z', reason: 'SnapshotDamaged' },
+    { name: 'x', time },
+  ];
+  const usable = condition('LocationUsable', 'False', 'AccessDenied');
+  putInCache(schedules, aSchedule({}, { lastSuccessful, lastDrill, lastRestored, scrubbed, conditions: [usable] }));
   const labels = '{namespace="ns",cluster="db",schedule="hourly"}';
   const text = await registry.metrics();
   expect(text).toContain(`etcd_operator_last_snapshot_duration_seconds${labels} 2.5\n`);
@@ -152,4 +185,8 @@ test('metrics have how long the last snapshot took, how large it is, and when an
     `etcd_operator_last_restored_drill_timestamp_seconds${labels} ${Date.parse('2026-03-01T05:02:00Z') / 1000}\n`,
   );
   expect(text).toContain(`etcd_operator_drill_recovery_seconds${labels} 41\n`);
+  expect(text).toContain(`etcd_operator_last_scrub_timestamp_seconds${labels} ${Date.parse(time) / 1000}\n`);
+  expect(text).toContain(`etcd_operator_damaged_snapshots${labels} 1\n`);
+  expect(text).toContain(`etcd_operator_last_drill_succeeded${labels} 1\n`);
+  expect(text).toContain(`etcd_operator_location_usable${labels} 0\n`);
 });

@@ -4,11 +4,13 @@ import { Gauge, type Registry } from 'prom-client';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import {
   backedUpAt,
+  damagedIn,
   type EtcdSnapshotSchedule,
   type EtcdSnapshotScheduleStatus,
   isBackupOf,
 } from '../../api/etcd-snapshot-schedule.ts';
 import { BY_CLUSTER, etcdSnapshotSchedules } from '../../api/names.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import { controllerOf } from '../../domain/ownership.ts';
 import { isPaused } from '../../domain/paused.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
@@ -18,6 +20,7 @@ import { sameJson } from '../../lib/merge-patch.ts';
 import type { Reconciler } from '../../runtime/controller.ts';
 import { failureMessage } from '../../runtime/plan.ts';
 import { decide } from './decide.ts';
+import { LOCATION_USABLE } from './location.ts';
 import { observe, type SchedulePorts } from './observe.ts';
 import type { Observed } from './observed.ts';
 
@@ -76,32 +79,54 @@ type Read = (status: EtcdSnapshotScheduleStatus) => number | undefined;
 /** In the unit of their names; a schedule without the figure has no sample. */
 const FIGURES: readonly (readonly [name: string, help: string, read: Read])[] = [
   [
-    'last_snapshot_duration_seconds',
+    'etcd_operator_last_snapshot_duration_seconds',
     'How long the last stored snapshot of a schedule took to stream and store.',
     ({ lastSuccessful }) => inSeconds(lastSuccessful?.artifact.durationMilliseconds),
   ],
   [
-    'last_snapshot_bytes',
+    'etcd_operator_last_snapshot_bytes',
     'Size of the last stored snapshot of a schedule, after compression.',
     ({ lastSuccessful }) => lastSuccessful?.artifact.sizeBytes,
   ],
   [
-    'last_restored_drill_timestamp_seconds',
+    'etcd_operator_last_restored_drill_timestamp_seconds',
     'When a restore drill of a schedule last restored a snapshot, in seconds since 1970.',
     ({ lastRestored }) => inSeconds(Date.parse(lastRestored?.time ?? '')),
   ],
   [
-    'drill_recovery_seconds',
+    'etcd_operator_drill_recovery_seconds',
     'How long the last restore drill that succeeded took, from the first byte of the download until the restored member had accepted a write.',
     ({ lastDrill }) => lastDrill?.recoverySeconds,
   ],
+  [
+    'etcd_operator_last_drill_succeeded',
+    '1 when the last restore drill of a schedule restored its snapshot, 0 when it failed.',
+    ({ lastDrill }) => lastDrill && Number(lastDrill.succeeded),
+  ],
+  [
+    'etcd_operator_location_usable',
+    '1 when snapshots can be stored at the destination of a schedule, as its condition LocationUsable says, 0 when not.',
+    ({ conditions }) => USABLE[findCondition(conditions, LOCATION_USABLE)?.status ?? ''],
+  ],
+  [
+    'etcd_operator_last_scrub_timestamp_seconds',
+    'When the last scrub of a schedule that could be finished ended, in seconds since 1970.',
+    ({ scrubbed }) => inSeconds(Date.parse(scrubbed?.at(-1)?.time ?? '')),
+  ],
+  [
+    'etcd_operator_damaged_snapshots',
+    'Stored snapshots of a schedule that a scrub found damaged.',
+    ({ scrubbed }) => scrubbed && damagedIn({ scrubbed }).length,
+  ],
 ];
+/** Unknown is neither: no sample. */
+const USABLE: Readonly<Record<string, number>> = { True: 1, False: 0 };
 const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);
 
 export function measureSchedules(registry: Registry, schedules: Store<EtcdSnapshotSchedule>): void {
   for (const [name, help, read] of FIGURES)
     new Gauge({
-      name: `etcd_operator_${name}`,
+      name,
       help,
       labelNames,
       registers: [registry],

@@ -30,8 +30,12 @@ export interface Observed {
   /** The operator image; empty when it is not configured. */
   readonly operatorImage: string;
   readonly images: ImagePolicy;
+  /** A hash of the destination and of the versions of the objects that it refers to; absent: they could not be read. */
+  readonly location?: string;
   /** What the destination names and the administrator does not permit: no Job uses it. */
   readonly notPermitted?: string;
+  /** The same for copyTo. */
+  readonly copiesNotPermitted?: string;
 }
 
 export const statusBefore = (o: Observed): EtcdSnapshotScheduleStatus => o.object.status ?? {};

@@ -11,4 +11,7 @@ export const snapshotScheduleRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdsnapshots'], verbs: ['create', 'delete', 'get', 'list', 'watch'] },
   { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'list', 'watch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+  // Read by name: those that a destination refers to.
+  { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get'] },
 ];

@@ -9,9 +9,12 @@ import { identity } from '../../domain/ownership.ts';
 import { present } from '../../lib/present.ts';
 import { iso } from '../../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';
+import { copyHistory } from './copies.ts';
 import { type JobResult, jobResultOf } from './job-result.ts';
+import { locationHistory } from './location.ts';
 import { dueTimeIn, hasFailed, isStored, newestRun, type Observed, statusBefore } from './observed.ts';
 import { lastStarted } from './scheduling.ts';
+import { scrubHistory } from './scrubbing.ts';
 
 export const RECORDED = [
   'lastScheduleTime',
@@ -21,6 +24,11 @@ export const RECORDED = [
   'stored',
   'lastDrill',
   'lastRestored',
+  'nextScrubTime',
+  'lastScrub',
+  'scrubbed',
+  'location',
+  'copies',
 ] as const;
 export type RunHistory = Pick<EtcdSnapshotScheduleStatus, (typeof RECORDED)[number]>;
 
@@ -61,6 +69,9 @@ export function runHistoryOf(o: Observed): RunHistory {
     ...failure(o),
     ...pruned(o),
     ...drilled(o),
+    ...scrubHistory(o),
+    ...locationHistory(o),
+    ...copyHistory(o),
   };
 }
 

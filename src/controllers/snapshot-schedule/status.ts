@@ -6,12 +6,16 @@ import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { dataBytesFor, mebibytes } from '../../domain/restore-space.ts';
 import { MAX_REQUEUE_MS } from '../../domain/timing.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
+import { present } from '../../lib/present.ts';
 import { quantityBytes } from '../../lib/quantity.ts';
 import { iso } from '../../lib/time.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
+import { COPY_RETENTION_APPLIED, COPY_SUCCEEDED, copyConditions, copyPruneResult } from './copies.ts';
+import { LOCATION_USABLE, locationCondition, locationPollMs, probeResult } from './location.ts';
 import { dueTimeIn, isActive, type Observed, statusBefore } from './observed.ts';
 import { drillResult, isInconclusive, isPruned, pruneResult, type RunHistory, runHistoryOf } from './run-history.ts';
 import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
+import { SNAPSHOTS_INTACT, scrubbedCondition, scrubEvent, scrubIntervalMs, scrubResult } from './scrubbing.ts';
 import { drillBlockedBy, isDrillDue, pruneBlockedBy } from './stored-jobs.ts';
 
 export const SCHEDULED = 'Scheduled';
@@ -23,14 +27,25 @@ export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
   const before = statusBefore(o);
   if (isBeingDeleted(o.object)) return before;
   const scheduling = schedulingOf(o);
-  const { nextScheduleTime: _next, active: _active, ...facts } = { ...before, ...runHistoryOf(o) };
+  const { nextScheduleTime: _next, active: _active, nextScrubTime, ...facts } = { ...before, ...runHistoryOf(o) };
   const next = nextTime(o, scheduling);
   const active = o.runs.filter(isActive).map((run) => ({ name: identity(run).name }));
-  const updates = [scheduled(o, scheduling), ...succeeded(o, facts), ...retained(o), ...drilled(o, facts)];
-  const dropped = [RETENTION_APPLIED, DRILL_SUCCEEDED].filter((type) => !updates.some((v) => v.type === type));
+  const updates = [
+    scheduled(o, scheduling),
+    ...succeeded(o, facts),
+    ...retained(o),
+    ...drilled(o, facts),
+    ...scrubbedCondition(o, facts),
+    ...locationCondition(o, facts),
+    ...copyConditions(o, facts),
+  ];
+  const dropped = [RETENTION_APPLIED, DRILL_SUCCEEDED, SNAPSHOTS_INTACT, COPY_SUCCEEDED, COPY_RETENTION_APPLIED].filter(
+    (type) => !updates.some((v) => v.type === type),
+  );
   const at = { generation: o.object.metadata.generation, now: iso(o.now) };
   return {
     ...facts,
+    ...(scrubIntervalMs(o.object) !== undefined && present({ nextScrubTime })),
     ...(next !== undefined && { nextScheduleTime: iso(next) }),
     ...(active.length > 0 && { active }),
     conditions: [...updateConditions(before.conditions, updates, at, dropped)],
@@ -145,18 +160,24 @@ function volumeLack(o: Observed, name: string): string | undefined {
 const EVENTS: Readonly<Record<string, string>> = {
   [SNAPSHOT_SUCCEEDED]: 'SnapshotFailed',
   [RETENTION_APPLIED]: 'RetentionFailed',
+  [LOCATION_USABLE]: 'LocationNotUsable',
+  [COPY_SUCCEEDED]: 'CopyFailed',
+  [COPY_RETENTION_APPLIED]: 'RetentionFailed',
 };
 
 export function eventsFor(o: Observed, after: EtcdSnapshotScheduleStatus): readonly EventRecord[] {
   const before = statusBefore(o);
   if (isBeingDeleted(o.object)) return [];
   const news = changedConditions(before.conditions, after.conditions)
-    .filter(({ type, reason, status }) => type !== DRILL_SUCCEEDED && reason !== 'Scheduled' && status !== 'Unknown')
+    .filter(
+      ({ type, reason, status }) =>
+        ![DRILL_SUCCEEDED, SNAPSHOTS_INTACT].includes(type) && reason !== 'Scheduled' && status !== 'Unknown',
+    )
     .map(({ type, status, reason, message }): EventRecord => {
       const isFine = status === 'True' || reason === 'Suspended';
       return { type: isFine ? 'Normal' : 'Warning', reason: isFine ? reason : (EVENTS[type] ?? reason), note: message };
     });
-  return [...missedEvent(o), ...news, ...drillEvent(o, after)];
+  return [...missedEvent(o), ...news, ...drillEvent(o, after), ...scrubEvent(o, after)];
 }
 
 function drillEvent(o: Observed, { lastDrill, conditions }: EtcdSnapshotScheduleStatus): readonly EventRecord[] {
@@ -193,7 +214,11 @@ function missedEvent(o: Observed): readonly EventRecord[] {
 export function requeueAfterMs(o: Observed): number {
   const scheduling = schedulingOf(o);
   const next = scheduling.is === 'off' ? undefined : scheduling.dueTimes.next?.at;
-  const settled = [pruneResult(o), drillResult(o)].flatMap((job) => (job?.is === 'running' ? (job.until ?? []) : []));
-  const delays = [...settled, ...(next === undefined ? [] : [next])].map((at) => Math.max(0, at - o.now));
-  return Math.min(MAX_REQUEUE_MS, ...delays);
+  const settled = [pruneResult(o), drillResult(o), scrubResult(o), probeResult(o), copyPruneResult(o)].flatMap((job) =>
+    job?.is === 'running' ? (job.until ?? []) : [],
+  );
+  const scrub = scrubIntervalMs(o.object) === undefined ? Number.NaN : Date.parse(runHistoryOf(o).nextScrubTime ?? '');
+  const times = [...settled, ...(next === undefined ? [] : [next]), ...(scrub > o.now ? [scrub] : [])];
+  const delays = times.map((at) => Math.max(0, at - o.now));
+  return Math.min(MAX_REQUEUE_MS, locationPollMs(o), ...delays);
 }

@@ -16,7 +16,7 @@ export const jobOwner = (o: Observed): EtcdCluster | undefined =>
     : undefined;
 
 /** Two prune Jobs at once would count each other's removals. */
-export const isBusy = (o: Observed, task: 'prune' | 'drill'): boolean =>
+export const isBusy = (o: Observed, task: 'prune' | 'drill' | 'scrub'): boolean =>
   o.jobs.some(
     ({ job }) => job.metadata.name?.startsWith(`${identity(o.object).name}-${task}-`) === true && !endOf(job),
   );

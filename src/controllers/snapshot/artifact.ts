@@ -14,12 +14,12 @@ export type Reported =
 const refused = (message: string): Reported => ({ is: 'refused', message });
 
 /** Whether the URI is exactly that of this snapshot's object. */
-function isAt({ spec, ...object }: EtcdSnapshot, uri: string): boolean {
+export function isAt({ spec, ...object }: EtcdSnapshot, uri: string, volume: string = MOUNTS.volume): boolean {
   const { s3, gcs, azure } = spec.destination;
   const key = objectKeyOf(spec, identity(object));
   if (s3) return uri === `s3://${s3.bucket}/${key}`;
   if (gcs) return uri === `gs://${gcs.bucket}/${key}`;
-  if (!azure) return uri === `file://${MOUNTS.volume}/${key}`;
+  if (!azure) return uri === `file://${volume}/${key}`;
   // The storage account may be in a Secret that only the agent reads.
   const url = URL.parse(uri);
   const path = `/${[azure.container, ...key.split('/')].map(encodeURIComponent).join('/')}`;

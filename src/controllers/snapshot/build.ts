@@ -49,8 +49,8 @@ const spoolBytes = (member: MemberView): number => Math.ceil(1.1 * databaseBytes
 const SPOOL_MARGIN_BYTES = 64 * 2 ** 20;
 
 /** Three parts of an upload are in memory: two that are sent, and the one that is filled. An upload has at most 9,000. */
-function resourcesFor({ resources }: EtcdSnapshot['spec'], member: MemberView): ResourceRequirements {
-  const parts = Math.ceil((3 * databaseBytes(member)) / 9_000);
+export function uploadResources(resources: EtcdSnapshot['spec']['resources'], bytes: number): ResourceRequirements {
+  const parts = Math.ceil((3 * bytes) / 9_000);
   const limits = { memory: memoryLimit(AGENT_RESOURCES.limits?.['memory'], BESIDE_PARTS_BYTES + parts) };
   return resourcesOf(resources, { ...AGENT_RESOURCES, limits });
 }
@@ -115,7 +115,7 @@ export function snapshotJob(taking: Taking): Job {
         image,
         task: taskOf(taking),
         mounts: files.mounts,
-        resources: resourcesFor(object.spec, taking.member),
+        resources: uploadResources(object.spec.resources, databaseBytes(taking.member)),
       }),
     ],
     volumes: files.volumes,

@@ -1,8 +1,8 @@
 /** The snapshot controller: its watches and its reconciler. */
 
-import { Counter, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
+import { type EtcdSnapshot, type EtcdSnapshotStatus, isCopyPending } from '../../api/etcd-snapshot.ts';
 import { etcdSnapshots } from '../../api/names.ts';
 import { findCondition, messagesOnly } from '../../domain/conditions.ts';
 import { controllerOf } from '../../domain/ownership.ts';
@@ -85,5 +85,23 @@ export function countSnapshots(registry: Registry, snapshots: Store<EtcdSnapshot
     if (!before || isOver(before) || !after || !isOver(after)) return;
     const reason = findCondition(after.status?.conditions, 'Ready')?.reason ?? '';
     ended.inc({ phase: after.status?.phase ?? '', reason });
+  });
+}
+
+export function countPendingCopies(registry: Registry, snapshots: Store<EtcdSnapshot>): void {
+  new Gauge({
+    name: 'etcd_operator_copies_pending',
+    help: 'Stored snapshots of a cluster whose copy at the second location is still to be made.',
+    labelNames: ['namespace', 'cluster'] as const,
+    registers: [registry],
+    collect() {
+      this.reset(); // otherwise deleted clusters would be reported for ever
+      for (const snapshot of snapshots.all())
+        if (snapshot.spec.copyTo)
+          this.inc(
+            { namespace: snapshot.metadata.namespace ?? '', cluster: clusterNameOf(snapshot) },
+            Number(isCopyPending(snapshot)),
+          );
+    },
   });
 }

@@ -3,6 +3,7 @@ import type { EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { planOf } from '../../runtime/compose.ts';
 import type { NamedRule, Plan } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
+import { copy } from './rules/copy.ts';
 import { jobFailed, jobRuns, resultMissing, stored } from './rules/job.ts';
 import { jobLost, nameTaken, over } from './rules/once.ts';
 import { missingSecrets, noAccess, noMember, start } from './rules/start.ts';
@@ -10,7 +11,8 @@ import { authNotOn, clusterBeingDeleted, clusterPaused, noCluster, noImage, notF
 import { eventsFor, type SnapshotDecision, statusOf } from './status.ts';
 
 export const RULES: readonly NamedRule<Observed, SnapshotDecision>[] = [
-  { name: 'over', rule: over }, // first: a finished snapshot never changes again
+  { name: 'copy', rule: copy }, // before what ends the reconcile of a finished snapshot: only such a one is copied
+  { name: 'over', rule: over }, // before all that starts: a finished snapshot never changes again
   { name: 'stored', rule: stored }, // before the rules about a failed Job: the agent may have stored the snapshot all the same
   { name: 'jobFailed', rule: jobFailed },
   { name: 'resultMissing', rule: resultMissing },

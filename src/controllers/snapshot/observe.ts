@@ -4,7 +4,7 @@ import { unlabelledReferences } from '../../access/observe-references.ts';
 import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { type EtcdSnapshot, isCopyPending } from '../../api/etcd-snapshot.ts';
 import {
   CLUSTER_LABEL,
   clientURL,
@@ -34,6 +34,7 @@ import { type Ref, refKey } from '../../kube/object.ts';
 import { jobs, persistentVolumeClaims, secrets } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
+import { observeCopy } from './observe-copy.ts';
 import {
   clusterNameOf,
   isOfEarlierOperator,
@@ -87,6 +88,8 @@ export async function observe(
     sources: {},
     members: [],
   };
+  if (isCopyPending(object) && !isBeingDeleted(object))
+    return { ...base, ...(await observeCopy(ports, object, signal)) };
   if (isOver(object) || isBeingDeleted(object)) return base;
   const { name, namespace, uid } = identity(object);
   // The cache may not have received the Job yet: the API server is asked before it is created, or counts as lost.

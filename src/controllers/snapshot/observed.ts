@@ -41,7 +41,19 @@ export interface MissingSecret {
   readonly message: string;
 }
 
+/** What is known about the copy of a stored snapshot. */
+export interface CopyView {
+  /** Of the attempt that is due or runs. */
+  readonly job: Holding<Job>;
+  /** The newest last. */
+  readonly pods: readonly Pod[];
+  /** What a location names and the administrator does not permit. */
+  readonly notPermitted?: string;
+}
+
 export interface Observed {
+  /** Only while the copy is to be made. */
+  readonly copying?: CopyView;
   /** Milliseconds since 1970. */
   readonly now: number;
   /** Why the API server refused a step of the previous reconcile. */

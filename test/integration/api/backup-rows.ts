@@ -74,8 +74,20 @@ const unsealed = { encryption: { keySecretRef: {} } };
 
 const amounts = { requests: { cpu: 1, memory: '1Gi' }, limits: { cpu: 2, memory: '4Gi' } };
 
+/** One Pod reads the first location and writes the second. */
+const [first, second] = [s3({ serviceAccountName: 'a' }), { destination: gcs({ serviceAccountName: 'b' }) }];
+const twoAccounts = 'have different serviceAccountNames';
+
 export const snapshots: readonly Row[] = [
   ...located((destination) => ({ clusterRef, destination })),
+  ...located((destination) => ({ clusterRef, destination: s3(), copyTo: { destination } })),
+  ['with a copy nowhere', { clusterRef, destination: s3(), copyTo: { destination: {} } }, 'set exactly one of s3'],
+  ['with two ServiceAccounts', { clusterRef, destination: first, copyTo: second }, twoAccounts],
+  ['with one ServiceAccount', { clusterRef, destination: s3(), copyTo: second }],
+  [
+    'with the same ServiceAccount twice',
+    { clusterRef, destination: first, copyTo: { destination: gcs({ serviceAccountName: 'a' }) } },
+  ],
   ['compressed and encrypted', { clusterRef, destination: s3(), ...sealed }],
   ['in a folder for each cluster', { clusterRef, destination: s3(), layout: 'ByCluster' }],
   ['with more memory', { clusterRef, destination: s3(), resources: amounts }],
@@ -88,6 +100,7 @@ export const snapshots: readonly Row[] = [
   ['encrypted with no key', { clusterRef, destination: s3(), ...unsealed }, 'encryption.keySecretRef.name is empty'],
 ];
 
+const checksum = `sha256:${'0'.repeat(64)}`;
 const restore = (fields: object) => ({ bootstrap: { restore: { source: gcs(), ...fields } } });
 export const sources: readonly Row[] = [
   ...located((source) => restore({ source })),
@@ -96,6 +109,10 @@ export const sources: readonly Row[] = [
   ['without raising revisions', restore({ bumpRevision: 0 })],
   ['one with a checksum', restore({ source: { ...gcs(), checksum: `sha256:${'0'.repeat(64)}` } })],
   ['one with half a checksum', restore({ source: { ...gcs(), checksum: 'sha256:abc' } }), 'source.checksum'],
+  ...located((copy) => restore({ source: { ...gcs(), copy, checksum } })),
+  ['a copy that may be another snapshot', restore({ source: { ...gcs(), copy: pvc() } }), 'copy needs checksum'],
+  ['a copy nowhere', restore({ source: { ...gcs(), copy: {}, checksum } }), 'set exactly one of s3'],
+  ['an EtcdSnapshot and a copy', restore({ source: { snapshotRef: ref('m'), copy: pvc() } }), 'copy needs checksum'],
   ['an EtcdSnapshot', restore({ source: { snapshotRef: ref('monday') } })],
   ['an EtcdSnapshot without a name', restore({ source: { snapshotRef: {} } }), 'source.snapshotRef.name is empty'],
   ['an EtcdSnapshot and a bucket', restore({ source: { ...gcs(), snapshotRef: ref('m') } }), 'set exactly one of s3'],
@@ -140,7 +157,7 @@ export const restored: readonly (readonly [what: string, restore: object])[] = l
   .filter(([, , refused]) => refused === undefined)
   .map(([what, source]) => [
     `that is restored from ${what}`,
-    { source, bumpRevision: 0, encryption: { keySecretRef: ref('key') } },
+    { source: { ...source, copy: source, checksum }, bumpRevision: 0, encryption: { keySecretRef: ref('key') } },
   ]);
 
 const schedule = (fields: object = {}) => ({ clusterRef, schedule: '30 3 * * *', destination: s3(), ...fields });
@@ -166,9 +183,26 @@ export const schedules: readonly Row[] = [
       immediate: true,
       resources: amounts,
       drill: { every: 7, storageSize: '2Gi', resources: amounts },
+      scrub: 'Daily',
+      copyTo: {
+        destination: gcs(),
+        retention: { keepLast: 3, maxAge: '720h', hourly: 24, daily: 7, weekly: 4, monthly: 12, yearly: 2 },
+      },
     }),
   ],
   ...located((destination) => schedule({ destination })),
+  ...located((destination) => schedule({ copyTo: { destination } })),
+  ['with two ServiceAccounts', schedule({ destination: first, copyTo: second }), twoAccounts],
+  [
+    'with copies that nothing keeps',
+    schedule({ copyTo: { destination: gcs(), retention: {} } }),
+    'copyTo.retention keeps nothing',
+  ],
+  [
+    'with copies that are kept for no time',
+    schedule({ copyTo: { destination: gcs(), retention: { maxAge: '0h' } } }),
+    'copyTo.retention.maxAge must be a duration above zero',
+  ],
   ['of no cluster', schedule({ clusterRef: {} }), 'clusterRef.name is empty'],
   ['to nowhere', schedule({ destination: {} }), 'set exactly one of s3'],
   ['tried out each time', schedule({ drill: {} })],
@@ -186,4 +220,5 @@ export const schedules: readonly Row[] = [
 export const scheduleEdits: readonly EditRow[] = [
   ['another time', schedule(), schedule({ schedule: '@hourly' })],
   ['another place', schedule(), schedule({ destination: gcs() })],
+  ['a second place', schedule(), schedule({ copyTo: { destination: gcs() } })],
 ];
