@@ -102,3 +102,11 @@ test.each<[string, Gathered, number | undefined]>([
 ])('a seed that %s: the number of its successor is recorded before it is deleted', (_what, o, number) => {
   expect(decide(o).latch?.membersNamed).toBe(number);
 });
+
+test.each<[string, Is['spec'], object | undefined]>([
+  ['has the spec', {}, undefined],
+  ['has the previous spec: the edit is rolled out then', { version: '3.6.99' }, { since: expect.any(String) }],
+])('a seed that responds and %s', (_what, spec, rollout) => {
+  const decided = decide(unformed({ ...fresh, spec: spec ?? {} }, 1, answers));
+  expect([decided.rule, decided.latch?.rollout]).toEqual(['discover', rollout]);
+});

@@ -1,6 +1,6 @@
 /** How edits reach running members: who is changed next, when, and what happens to a member that does not come back. */
 import { describe, expect, test } from 'vitest';
-import { NOW } from '../../../../test/support/builders/builders.ts';
+import { condition, NOW } from '../../../../test/support/builders/builders.ts';
 import { at, DAY, down, type Is, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
 import { targetOf } from '../../../api/defaults.ts';
 import type { EtcdClusterSpec } from '../../../api/etcd-cluster.ts';
@@ -49,6 +49,14 @@ const rolling = (members: readonly Is[], more: Parameters<typeof world>[1] = {})
     members.map((is) => ({ ...settled, ...is })),
     { ...more, spec: { ...EDIT, ...more.spec }, status: { members: [], ...UNDER_WAY, ...more.status } },
   );
+const changedPod = (o: Gathered, fields: object): Gathered => ({
+  ...o,
+  members: o.members.map((m, i) => (i === 1 && m.pod.is === 'present' ? { ...m, pod: { ...m.pod, ...fields } } : m)),
+});
+const joinedNow = (m: MemberView): MemberView => ({
+  ...m,
+  object: { ...m.object, metadata: { ...m.object.metadata, creationTimestamp: at(1_000) } },
+});
 const kinds = (o: Gathered): readonly string[] =>
   decide(o).steps.map((step) => {
     if (step.do === 'delete') return `delete ${step.what.kind} ${step.what.name}`;
@@ -321,6 +329,13 @@ describe('a member that an edit has broken', () => {
     expect(kinds(later)).toContain(`delete EtcdMember ${name(2)}`); // long after the rollout
   });
 
+  test('is replaced for unreadable data, unless the edit gave it another etcd', () => {
+    const damaged: Is = { ...down, ...edited, evidence: EVIDENCE.dataInvalid };
+    expect(kinds(stamped(rolling([up, damaged, up])))).toContain(`delete EtcdMember ${name(2)}`);
+    const upgraded: Is = { ...damaged, spec: { ...edited.spec, version: '3.6.99' } };
+    expect(kinds(stamped(rolling([up, upgraded, up], { spec: { version: '3.6.99' } })))).toEqual([]);
+  });
+
   describe('is not ready when its deadline has passed', () => {
     const late = { progressDeadline: at(1_000) };
     const failed = stamped(rolling([up, { ...edited, ...down }, up], { status: late }));
@@ -331,6 +346,26 @@ describe('a member that an edit has broken', () => {
       expect(latch?.rollout?.failed?.member).toBe(name(2));
       expect(steps).toEqual([]);
       expect(events.map(({ type, reason }) => `${type} ${reason}`)).toContain('Warning RolloutFailed');
+    });
+
+    const since = (msAgo: number, status: 'True' | 'False'): Gathered => ({
+      ...failed,
+      members: failed.members.map((m, i) => {
+        const ready = { ...condition('Ready', status, 'NotReady'), lastTransitionTime: at(msAgo) };
+        return i === 1 ? { ...m, object: { ...m.object, status: { ...m.object.status, conditions: [ready] } } } : m;
+      }),
+    });
+    test.each<[string, Gathered]>([
+      ['it runs, and its peers are away', changedPod(failed, { ready: true })],
+      ['it was ready a moment ago', since(1_000, 'True')],
+      ['it has not been ready for a moment only', since(1_000, 'False')],
+      ['it has just joined', { ...failed, members: failed.members.map((m, i) => (i === 1 ? joinedNow(m) : m)) }],
+      ['the wall clock has jumped ahead', { ...since(700_000, 'False'), clockAheadMs: 200_000 }],
+    ])('the rollout goes on: %s', (_, o) => {
+      expect(decide(o).rule).not.toBe('stopRollout');
+    });
+    test('it has not been ready for the whole time: the rollout stops', () => {
+      expect(decide(since(700_000, 'False')).rule).toBe('stopRollout');
     });
 
     const stopped = (members: readonly Is[], more: EtcdClusterStatus['rollout'] = {}): Gathered =>
