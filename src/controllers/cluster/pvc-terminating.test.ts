@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   awaited,
+  DAY,
   dormant,
   down,
   type Is,
@@ -114,13 +115,23 @@ describe('scaling down removes it first', () => {
     ['before a learner', world([up, terminating, up, learner, learner], { replicas: 3 }), [`delete ${name(2)}`]],
     [
       'no healthy member is removed instead of one that may not be removed yet',
-      world([up, terminating, { ...down, ageMs: 1 }, { ...down, ageMs: 2 }, up], { replicas: 4 }),
+      world([up, terminating, { ...down, ageMs: DAY }, { ...down, ageMs: DAY }, up], { replicas: 4 }),
       [],
     ],
     [
       'a member that has just joined is waited for, and not removed instead',
       world([terminating, up, up, { fresh: true, started: true, ageMs: 1 }], { replicas: 3 }),
       [],
+    ],
+    [
+      'also when it has served, and one answer of it is late',
+      world([terminating, up, up, { down: true, ageMs: 30_000 }], { replicas: 3 }),
+      [],
+    ],
+    [
+      'one that has been down for long is removed instead of a healthy one',
+      world([terminating, up, up, { down: true, ageMs: 11 * 60_000 }], { replicas: 3 }),
+      [`delete ${name(4)}`],
     ],
     [
       'not the only voter: surplus learners go',

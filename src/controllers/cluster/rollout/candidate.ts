@@ -1,6 +1,6 @@
 /** Which outdated member restarts next, and whether it may do so now. */
 import type { Blocked } from '../../../domain/disruption.ts';
-import { SETTLE_MS } from '../../../domain/timing.ts';
+import { SETTLE_MS, STABLE_AFTER_MS } from '../../../domain/timing.ts';
 import { ROTATING } from '../credentials/state.ts';
 import { blockedBy } from '../disruption-view.ts';
 import { entryOf, type MemberView, memberOf, nameOf, type Observed, readyCondition } from '../observed.ts';
@@ -32,12 +32,15 @@ export function nextToRestart(o: Observed): MemberView | undefined {
 
 /** For how long all voters must still be ready before the next one is restarted for an edit: an error may show only after a while. */
 export function settlesInMs(o: Observed): number {
-  const settleMs = Math.max(SETTLE_MS, (o.cluster.spec.updateStrategy?.minReadySeconds ?? 0) * 1_000);
-  const readySince = votersOf(o).map((entry) => {
+  const { minReadySeconds = 0 } = o.cluster.spec.updateStrategy ?? {};
+  const left = votersOf(o).map((entry) => {
     const m = memberOf(o, entry);
-    return Date.parse((m && readyCondition(m.object)?.lastTransitionTime) ?? '') || 0;
+    const since = Date.parse((m && readyCondition(m.object)?.lastTransitionTime) ?? '') || 0;
+    // One that crashes again and again is ready for a while each time.
+    const settleMs = m?.pod.is === 'present' && m.pod.restarted === true ? STABLE_AFTER_MS : SETTLE_MS;
+    return Math.max(settleMs, minReadySeconds * 1_000) - (o.now - since);
   });
-  return Math.max(0, ...readySince.map((since) => settleMs - (o.now - since)));
+  return Math.max(0, ...left);
 }
 
 const unsettled = (o: Observed): Blocked | undefined =>

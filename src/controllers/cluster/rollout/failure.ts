@@ -4,8 +4,10 @@ import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../../api/etcd-member.ts';
 import type { Template } from '../../../api/template.ts';
 import { findCondition } from '../../../domain/conditions.ts';
+import { unstampedFields } from '../../../domain/pod-template.ts';
 import { isSuspended, SUSPENDED } from '../../../domain/suspend.ts';
 import { iso } from '../../../lib/time.ts';
+import { isBeingDefragmented } from '../defragmentation.ts';
 import {
   createdAt,
   desired,
@@ -27,6 +29,12 @@ import { describedFields, differingFields, lackedFields } from './template.ts';
 /** Another etcd may not start with the data of the previous one; other edits do not make data unreadable. */
 const ANOTHER_ETCD: readonly (keyof Template)[] = ['version', 'image', 'extraArgs'];
 
+/** Its EtcdMember has another template, and its Pod still has this one. */
+const hasPodOf = ({ object, pod }: MemberView, template: Template): boolean =>
+  pod.is === 'present' &&
+  pod.stamp !== undefined &&
+  unstampedFields(pod.stamp, { ...object, spec: { ...object.spec, ...template } }).length === 0;
+
 const mayMisreadData = (o: Observed, m: MemberView): boolean => {
   const { previous } = o.cluster.status?.rollout ?? {};
   return !previous || differingFields(m, previous).some((field) => ANOTHER_ETCD.includes(field));
@@ -37,7 +45,10 @@ const mayMisreadData = (o: Observed, m: MemberView): boolean => {
  * user can take back. An unknown flag looks like a crash loop.
  */
 export function isEvidenceSuspended(o: Observed, m: MemberView): boolean {
-  if (!isChanged(o, m)) return false;
+  const { previous } = o.cluster.status?.rollout ?? {};
+  const failed = failedRollout(o);
+  if (!isChanged(o, m) || (failed && failed.member !== nameOf(m))) return false; // it has worked with the edit
+  if (previous && lackedFields(m, wanted(o)).length > 0 && hasPodOf(m, previous)) return false;
   const reason = evidence(m)?.reason;
   return reason === EVIDENCE.crashLooping || (reason === EVIDENCE.dataInvalid && mayMisreadData(o, m));
 }
@@ -52,8 +63,9 @@ export const isNodeDown = ({ nodeGone, nodeReady }: MemberView): boolean =>
 export const hasEdit = (o: Observed, m: MemberView): boolean =>
   isChanged(o, m) && lackedFields(m, wanted(o)).length === 0;
 
-/** Its etcd runs with the edit; that it is no healthy voter has another cause, such as peers that are away. */
-const runsWithEdit = ({ pod }: MemberView): boolean => pod.is === 'present' && pod.terminating !== true && pod.ready;
+/** Its etcd responds with the edit, or a kubelet has found it ready: that it is no healthy voter has another cause, such as peers that are away. */
+const runsWithEdit = ({ pod, self }: MemberView): boolean =>
+  self !== undefined || (pod.is === 'present' && pod.terminating !== true && pod.ready);
 
 /** Members that have the edit and do not serve. */
 function triedMembers(o: Observed): readonly MemberView[] {
@@ -64,6 +76,7 @@ function triedMembers(o: Observed): readonly MemberView[] {
       hasEdit(o, m) &&
       !isServing(o, m) &&
       !runsWithEdit(m) &&
+      !isBeingDefragmented(o, m) &&
       !isNodeDown(m) &&
       (evidence(m) === undefined || isEvidenceSuspended(o, m)),
   );
@@ -105,10 +118,15 @@ function failedMember(o: Observed): MemberView | undefined {
 const deadlineMs = ({ cluster }: Observed): number =>
   (cluster.spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS) * 1_000;
 
-/** A member that was ready with the edit and is restarted for another reason, or has just joined, has not failed; nor has one for which only the wall clock has jumped ahead. */
+/**
+ * A member that was ready with the edit and is restarted for another reason, or has just joined, has not failed; nor has one for
+ * which only the wall clock has jumped ahead. One that crashes again and again is ready in between.
+ */
 function unreadyForMs(o: Observed, m: MemberView): number {
   const ready = readyCondition(m.object);
   if (ready?.status === 'True') return 0;
+  if (m.pod.is === 'present' && m.pod.restarted === true && m.pod.createdAt !== undefined)
+    return o.now - m.pod.createdAt;
   return o.now - (o.clockAheadMs ?? 0) - (ready ? Date.parse(ready.lastTransitionTime) : createdAt(m));
 }
 

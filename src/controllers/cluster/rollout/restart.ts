@@ -43,7 +43,9 @@ function nextStep(o: Observed, { m, message, reason }: Restart): ClusterDecision
   if (isReplaced && editedRollout(o)) return { message: `${message}; recording the edit first` };
   const updates = isReplaced ? [] : updateSteps(o, m);
   const what = isReplaced ? refTo('EtcdMember', m.object) : podOf(m);
-  const latch = { ...deadlineOf(o, m).latch, ...(isReplaced && recordedChecks(o, m)) };
+  // Not again with the deletion of the Pod: the same latch twice for each member looks like a write that another one reverts.
+  const deadline = isReplaced || updates.length > 0 ? deadlineOf(o, m).latch : undefined;
+  const latch = { ...deadline, ...(isReplaced && recordedChecks(o, m)) };
   return {
     message,
     ...(Object.keys(latch).length > 0 && { latch }),

@@ -1,7 +1,7 @@
 /** How edits reach running members: who is changed next, when, and what happens to a member that does not come back. */
 import { describe, expect, test } from 'vitest';
 import { condition, NOW } from '../../../../test/support/builders/builders.ts';
-import { at, DAY, down, type Is, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import { at, DAY, down, id, type Is, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
 import { targetOf } from '../../../api/defaults.ts';
 import type { EtcdClusterSpec } from '../../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
@@ -53,6 +53,11 @@ const changedPod = (o: Gathered, fields: object): Gathered => ({
   ...o,
   members: o.members.map((m, i) => (i === 1 && m.pod.is === 'present' ? { ...m, pod: { ...m.pod, ...fields } } : m)),
 });
+const responding = (o: Gathered): Gathered => {
+  const [{ self } = {}] = o.members;
+  const own = self && { ...self, id: id(2), leader: undefined };
+  return { ...o, members: o.members.map((m, i) => (i === 1 ? { ...m, self: own } : m)) };
+};
 const joinedNow = (m: MemberView): MemberView => ({
   ...m,
   object: { ...m.object, metadata: { ...m.object.metadata, creationTimestamp: at(1_000) } },
@@ -89,7 +94,9 @@ describe('an edit', () => {
 
   test('changes the EtcdMember first: its Pod is deleted when the cache shows that, or the next one would have the previous template', () => {
     expect(kinds(stamped(rolling([up, up, up])))).toEqual([`patch EtcdMember ${name(2)}`]);
-    expect(kinds(stamped(rolling([up, edited, up]), [1]))).toEqual([`delete Pod ${name(2)}`]);
+    const changed = stamped(rolling([up, edited, up]), [1]);
+    expect(kinds(changed)).toEqual([`delete Pod ${name(2)}`]);
+    expect(decide(changed).latch).toBeUndefined(); // it was recorded with the patch
   });
 
   test('gives the Pod of an earlier operator a stamp before: otherwise a crash would lose the restart', () => {
@@ -132,6 +139,10 @@ describe('an edit', () => {
     ['a member is not ready', stamped(rolling([up, edited, { ...edited, ...down }]))],
     ['a member has just become ready', stamped(rolling([up, { ...edited, readyForMs: 500 }, up]))],
     [
+      'a member that has crashed has been ready for a moment only',
+      changedPod(stamped(rolling([up, { ...edited, readyForMs: 50_000 }, up])), { restarted: true }),
+    ],
+    [
       'a member has not been ready for long enough',
       stamped(
         rolling([up, { ...edited, readyForMs: 50_000 }, up], { spec: { updateStrategy: { minReadySeconds: 60 } } }),
@@ -145,7 +156,7 @@ describe('an edit', () => {
     ['a member joins', stamped(rolling([up, up, { ...edited, as: 'learner', fresh: true, ageMs: 2_000 }]))],
     ['every member has it', stamped(rolling([edited, edited, edited]))],
   ])('restarts no member: %s', (_what, o) => {
-    expect(kinds(o).filter((kind) => kind.startsWith('delete'))).toEqual([]);
+    expect(kinds(o).filter((kind) => /^delete|EtcdMember/.test(kind))).toEqual([]);
   });
 
   test('is requeued for the time that members still have to be ready', () => {
@@ -189,7 +200,7 @@ describe('an edit', () => {
     const o = rolling([up, up, up], {
       spec: { priorityClassName: undefined as never, storage: { size: '8Gi', medium: '' } },
     });
-    expect(kinds(stamped(o)).filter((kind) => kind.startsWith('delete'))).toEqual([]);
+    expect(kinds(stamped(o)).filter((kind) => /^delete|EtcdMember/.test(kind))).toEqual([]);
     expect(progress(o)?.message).toContain('storage.size 8Gi');
   });
 });
@@ -356,7 +367,8 @@ describe('a member that an edit has broken', () => {
       }),
     });
     test.each<[string, Gathered]>([
-      ['it runs, and its peers are away', changedPod(failed, { ready: true })],
+      ['it is ready, and its peers are away', changedPod(failed, { ready: true })],
+      ['its etcd responds, and has no leader because its peers are away', responding(since(700_000, 'False'))],
       ['it was ready a moment ago', since(1_000, 'True')],
       ['it has not been ready for a moment only', since(1_000, 'False')],
       ['it has just joined', { ...failed, members: failed.members.map((m, i) => (i === 1 ? joinedNow(m) : m)) }],
@@ -366,6 +378,19 @@ describe('a member that an edit has broken', () => {
     });
     test('it has not been ready for the whole time: the rollout stops', () => {
       expect(decide(since(700_000, 'False')).rule).toBe('stopRollout');
+    });
+    test('it crashes again and again, and is ready in between: the rollout stops', () => {
+      expect(decide(changedPod(since(1_000, 'False'), { restarted: true })).rule).toBe('stopRollout');
+    });
+    test('it is the one that does not respond, and not another one that lacks the quorum because of it', () => {
+      const first: Is = { ...edited, leaderless: true };
+      const o = changedPod(stamped(rolling([first, { ...edited, ...down }], { status: late })), {});
+      const unready = o.members.map((m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, ready: false } } : m));
+      expect(decide({ ...o, members: unready }).latch?.rollout?.failed?.member).toBe(name(2));
+    });
+    test('a member that has worked with the edit is replaced when its data is lost later', () => {
+      const damaged: Is = { ...down, ...edited, evidence: EVIDENCE.crashLooping };
+      expect(kinds(stopped([up, up, damaged]))).toContain(`delete EtcdMember ${name(3)}`);
     });
 
     const stopped = (members: readonly Is[], more: EtcdClusterStatus['rollout'] = {}): Gathered =>

@@ -58,10 +58,10 @@ export function updateBroken(o: Observed): Decided {
   const fields = describedFields(dueFields(o, m), templateOf(o, m));
   const how = isInMemory(m) ? 'replaced by a member' : 'restarted';
   const message = `${nameOf(m)} is not ready, and is ${how} with another ${fields}`;
-  const decided = { message, ...deadlineOf(o, m), restarts: m };
-  if (updates.length > 0) return { ...decided, steps: updates };
-  const steps = isInMemory(m) ? rejoinSteps(m) : podDeletion(m);
-  return { ...decided, steps, event: { type: 'Normal', reason: ROLLING_OUT, note: message } };
+  const decided = { message, restarts: m };
+  if (updates.length > 0) return { ...decided, ...deadlineOf(o, m), steps: updates };
+  const removed = isInMemory(m) ? { ...deadlineOf(o, m), steps: rejoinSteps(m) } : { steps: podDeletion(m) };
+  return { ...decided, ...removed, event: { type: 'Normal', reason: ROLLING_OUT, note: message } };
 }
 
 /** Recorded before the member gets back what it had: otherwise it would get the edit again at once. */

@@ -1,6 +1,6 @@
 /** Rules that remove members, one at a time: etcd removes a member before its PVC is deleted. */
 import { quorumOf } from '../../../domain/quorum.ts';
-import { DISRUPTION_RECHECK_MS, UNLISTED_MEMBER_RECHECK_MS } from '../../../domain/timing.ts';
+import { DISRUPTION_RECHECK_MS, NEVER_STARTED_MS, UNLISTED_MEMBER_RECHECK_MS } from '../../../domain/timing.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
 import { blockedBy, isPolicyRecorded } from '../disruption-view.ts';
@@ -14,6 +14,7 @@ import {
   type EtcdMemberEntry,
   entriesOf,
   entryOf,
+  evidence,
   hasJoined,
   isLosingData,
   isNotBeingDeleted,
@@ -22,7 +23,6 @@ import {
   memberOf,
   nameOf,
   type Observed,
-  participates,
 } from '../observed.ts';
 import { isHealthy, leaderOf } from '../quorum.ts';
 
@@ -107,7 +107,8 @@ function removalOrder(o: Observed): readonly MemberView[] {
 function nextToRemove(o: Observed): MemberView | undefined {
   const order = removalOrder(o);
   if (!order.some(isLosingData) || needsReplacementVoter(o)) return order.find((m) => !isLosingData(m)) ?? order[0];
-  const eligible = order.filter((m) => isLosingData(m) || (!isHealthy(o, m) && !participates(o, m)));
+  const isNew = (m: MemberView): boolean => o.now - createdAt(m) < NEVER_STARTED_MS && evidence(m) === undefined;
+  const eligible = order.filter((m) => isLosingData(m) || (!isHealthy(o, m) && !isNew(m)));
   return eligible.find((m) => !blockedBy(o, entryOf(o, m)?.id, 'scaleDown')) ?? eligible[0];
 }
 
