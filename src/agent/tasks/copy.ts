@@ -17,12 +17,23 @@ type Copied = Extract<Success, { readonly task: 'copy' }>;
 /** The agent's task. */
 export async function runCopy(task: CopyTask, signal: AbortSignal): Promise<Success> {
   const [from, to] = [await openStore(task.from), await openStore(task.to, secondSecretFile)];
+  if (isSamePlace(task.from, task.to) && from.uri(task.key) === to.uri(task.toKey))
+    throw new AgentFailure(
+      'Misconfigured',
+      `copyTo.destination is where the snapshot already is, ${to.uri(task.toKey)}: name another bucket, folder or volume`,
+    );
   try {
     return await copy(from, to, task, signal);
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }
 }
+
+const endpointOf = (place: CopyTask['from']): string | undefined => ('endpoint' in place ? place.endpoint : undefined);
+
+/** Volumes are mounted at paths of their own. A bucket of the same name at another endpoint is another one. */
+const isSamePlace = (from: CopyTask['from'], to: CopyTask['to']): boolean =>
+  from.kind === to.kind && endpointOf(from) === endpointOf(to);
 
 export async function copy(from: Store, to: Store, task: CopyTask, signal: AbortSignal): Promise<Copied> {
   const { key, toKey, uid, schedule, sha256 } = task;

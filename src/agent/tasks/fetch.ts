@@ -25,9 +25,10 @@ export interface Fetched {
 export async function wantedBy(
   { from, key, encrypted, sha256 }: Pick<RestoreTask, 'from' | 'key' | 'encrypted' | 'sha256'>,
   signal: AbortSignal,
+  secrets?: Parameters<typeof openStore>[1],
 ): Promise<Wanted> {
   const keys = encrypted ? await mountedKeys() : undefined;
-  return { store: await openStore(from), key, signal, ...present({ keys, sha256 }) };
+  return { store: await openStore(from, secrets), key, signal, ...present({ keys, sha256 }) };
 }
 
 /**

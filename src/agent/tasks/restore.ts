@@ -12,7 +12,6 @@ import { AgentFailure } from '../failure.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { checkVersionCompat } from '../format/version-compat.ts';
 import { mounted, secondSecretFile } from '../secrets.ts';
-import { openStore } from '../stores/store.ts';
 import { disableAuth } from './disable-auth.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
 import { fetchManifest, fetchSnapshot, wantedBy } from './fetch.ts';
@@ -89,11 +88,10 @@ export async function restore(task: RestoreTask, signal: AbortSignal): Promise<S
     log('the cluster is already bootstrapped: nothing is restored');
     return { ok: true, task: 'restore', already: true };
   }
-  const wanted = await wantedBy(task, signal);
   const target = { ...task, ...(task.scratch !== undefined && { scratch: mounted(task.scratch) }) };
   const restored = task.latest
-    ? await restoreNewest(wanted, task.latest, target)
-    : await restoreEither(wanted, task, target);
+    ? await restoreNewest(await wantedBy(task, signal), task.latest, target)
+    : await restoreEither(task, target, signal);
   const { already, ...result } = restored;
   return { ok: true, task: 'restore', ...(already && { already }), ...result };
 }
@@ -109,15 +107,17 @@ const OF_LOCATION: readonly FailureReason[] = [
   'Misconfigured',
 ];
 
-async function restoreEither(wanted: Wanted, { copy, sha256 }: RestoreTask, target: Target): Promise<Restored> {
+/** Also a location that cannot be opened, because its Secret was deleted, is one that is lost. */
+async function restoreEither(task: RestoreTask, target: Target, signal: AbortSignal): Promise<Restored> {
+  const { copy, sha256 } = task;
   try {
-    return await restoreInto(wanted, target);
+    return await restoreInto(await wantedBy(task, signal), target);
   } catch (error) {
     const isLost = error instanceof AgentFailure && OF_LOCATION.includes(error.reason);
-    if (!copy || sha256 === undefined || !isLost || wanted.signal.aborted) throw error;
+    if (!copy || sha256 === undefined || !isLost || signal.aborted) throw error;
     log(`${error.message}; trying the copy`);
-    const store = await openStore(copy.from, secondSecretFile);
-    const restored = await restoreInto({ ...wanted, store, key: copy.key }, target).catch((second: unknown) => {
+    const wanted = await wantedBy({ ...task, ...copy }, signal, secondSecretFile);
+    const restored = await restoreInto(wanted, target).catch((second: unknown) => {
       if (!(second instanceof AgentFailure)) throw second;
       throw new AgentFailure(second.reason, `${error.message}. And of its copy: ${second.message}`);
     });

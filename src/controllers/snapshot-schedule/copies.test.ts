@@ -63,6 +63,11 @@ describe('the retention of the copies', () => {
     });
   });
 
+  test('is not applied while a drill may find the newest one useless', () => {
+    const drilled = { ...world(COPIED), jobs: [aWork(jobNames(world().object, NAME).drill)] };
+    expect(doing(decide(drilled))[0]).not.toBe('pruneCopies');
+  });
+
   test('its result is recorded and reported, and it is applied once', () => {
     const result = { ok: true, task: 'prune', kept: 2, removed: 1 };
     const done = { ...world(COPIED), jobs: [aWork(copies, { type: 'Complete' }, result)] };

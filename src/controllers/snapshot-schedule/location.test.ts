@@ -139,6 +139,12 @@ describe('its result', () => {
     expect(usable(decide(after(created(spec), { ...FINE, ...lacks })))).toContain(expected);
   });
 
+  test('a permission that is missing is looked for again: it is corrected in the store, and nothing here changes', () => {
+    const lacking = settled(after(created({ retention: { keepLast: 1 } }), { ...FINE, cannotDelete: 'x' }));
+    expect(decide(lacking).requeueAfterMs).toBe(60_000);
+    expect(doing(decide({ ...lacking, jobs: [] }))).toEqual(['probe', `+${NAME}`]);
+  });
+
   test('what the administrator does not permit is reported in its place', () => {
     const plan = decide({ ...created(), notPermitted: 'the store is not in the list' });
     expect(usable(plan)).toBe('False/ReferenceNotPermitted: the store is not in the list');

@@ -44,10 +44,14 @@ export function locationHistory(o: Observed): Location {
   };
 }
 
+/** A permission that is corrected in the store's own policy changes nothing that the operator could notice. */
+const isWrong = (o: Observed, location: Location['location']): boolean =>
+  location !== undefined && (location.reason !== undefined || lackOf(o.object, location) !== undefined);
+
 /** A failed one is created again when its TTL has deleted it. */
 export function isProbeDue(o: Observed): boolean {
   const { location } = statusBefore(o);
-  const isKnown = location?.checked === o.location && location?.reason === undefined;
+  const isKnown = location?.checked === o.location && !isWrong(o, location);
   return o.location !== undefined && !isKnown && probeResult(o) === undefined;
 }
 
@@ -94,6 +98,4 @@ function progress(o: Observed): string {
 
 /** Secrets are not watched: while something is wrong, a correction is noticed in time. */
 export const locationPollMs = (o: Observed): number =>
-  (locationHistory(o).location ?? statusBefore(o).location)?.reason === undefined
-    ? Number.POSITIVE_INFINITY
-    : LOCATION_POLL_MS;
+  isWrong(o, locationHistory(o).location ?? statusBefore(o).location) ? LOCATION_POLL_MS : Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
 /** How edits reach running members: who is changed next, when, and what happens to a member that does not come back. */
 import { describe, expect, test } from 'vitest';
 import { condition, NOW } from '../../../../test/support/builders/builders.ts';
-import { at, DAY, down, id, type Is, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import { at, DAY, down, type Is, id, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
 import { targetOf } from '../../../api/defaults.ts';
 import type { EtcdClusterSpec } from '../../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';

@@ -21,7 +21,7 @@ export function prune(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undef
   return { message: `applying the retention after ${run}`, steps: [{ do: 'create', object }] };
 }
 
-/** The drills of the first location count here as well: a copy is the same bytes. */
+/** The drills of the first location count here as well, also one that still runs: a copy is the same bytes. */
 export function pruneCopies(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const { copyTo } = o.object.spec;
   const [run, cluster] = [copyPruneDue(o), jobOwner(o)];
@@ -31,6 +31,7 @@ export function pruneCopies(o: Observed): Decision<EtcdSnapshotScheduleStatus> |
     !cluster ||
     o.copiesNotPermitted !== undefined ||
     pruneBlockedBy(o) !== undefined ||
+    isBusy(o, 'drill') ||
     isBusy(o, 'prune')
   )
     return undefined;
