@@ -21,6 +21,7 @@ import {
   HOSTILE_TEXT,
   HOSTILE_WORDS,
   LONGEST_MS,
+  MIB,
   type Path,
   textPaths,
   withText,
@@ -169,10 +170,14 @@ const placesOf = (kind: Kind): readonly (readonly [string, Part, Schema, Path])[
 const COPIED = /[.](affinity|topologySpreadConstraints|tolerations)[.]/;
 /** No EtcdCluster has a longer name, and a Pod has it a dozen times. */
 const NAME = 'spec.clusterName';
+/** Copied to each object of a cluster. Kubernetes allows 256 KiB for all annotations of an object, and the schema less. */
+const METADATA = /^spec[.]additionalMetadata[.]/;
+const MAX_METADATA = 262_144;
+const longestIn = (place: string): number => (place === NAME ? 253 : METADATA.test(place) ? MAX_METADATA : MIB);
 const textsFor = (place: string): readonly (readonly [string, string])[] =>
   Object.entries(HOSTILE_TEXT)
     .slice(COPIED.test(place) ? -2 : 0)
-    .map(([what, text]) => [what, place === NAME ? text.slice(0, 253) : text]);
+    .map(([what, text]) => [what, text.slice(0, longestIn(place))]);
 
 /** The API server refuses a longer message, and the status would never be written. */
 const MAX_MESSAGE = 32_768;
