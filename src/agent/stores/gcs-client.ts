@@ -57,9 +57,13 @@ export class GcsClient {
     throw new Refusal(answer.statusCode, await reasonOf(answer));
   }
 
-  /** `path` with encoded query values. */
+  /**
+   * `path` with encoded query values. Resolved as a relative reference, an endpoint such as https://storage.googleapis.com//other.example
+   * would be a URL at the other host, and that host would get the token.
+   */
   url(path: string, query: Readonly<Record<string, string | undefined>> = {}): URL {
-    const url = new URL(`${this.base.pathname.replace(/\/$/, '')}${path}`, this.base);
+    const url = new URL(this.base.origin);
+    url.pathname = `${this.base.pathname.replace(/\/$/, '')}${path}`;
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
     return url;
   }

@@ -29,6 +29,8 @@ test.each([
   ['http://255.255.255.255', true],
   ['http://[ff02::1]', true],
   ['http://10.96.0.1', true],
+  ['http://[::ffff:10.96.0.1]', true],
+  ['http://[64:ff9b::10.96.0.1]', true],
   ['http://10.0.0.1', false],
   ['http://127.0.0.1:9000', false],
   ['http://[fd00::1]', false],
@@ -38,6 +40,13 @@ test.each([
   const check = (): void => checkEndpoint(new URL(endpoint));
   if (refused) expect(check).toThrow('the address of a cloud metadata service');
   else expect(check).not.toThrow();
+  vi.unstubAllEnvs();
+});
+
+test('S4: an API server with an IPv6 address is refused in every spelling', () => {
+  vi.stubEnv('KUBERNETES_SERVICE_HOST', 'fd00:0010:0096::0001');
+  expect(() => checkEndpoint(new URL('https://[fd00:10:96::1]'))).toThrow('the API server');
+  expect(() => checkEndpoint(new URL('https://[fd00:10:96::2]'))).not.toThrow();
   vi.unstubAllEnvs();
 });
 
@@ -117,6 +126,21 @@ describe.each(['s3', 'gcs', 'azure'])('a store of %s', (kind) => {
       done(null, [{ address, family: address.includes(':') ? 6 : 4 }])) as unknown as typeof dns.lookup;
     vi.spyOn(dns, 'lookup').mockImplementation(answer);
   };
+
+  test('S4: is the only host that gets a request, whatever path the endpoint has: a token would go elsewhere', async () => {
+    let elsewhere = 0;
+    const other = createServer((_request, response) => {
+      elsewhere += 1;
+      response.writeHead(403).end();
+    });
+    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+    const [own, foreign] = [server, other].map((each) => `127.0.0.1:${(each.address() as AddressInfo).port}`);
+    asked = 0;
+    for (const path of [`//${foreign}`, `//${foreign}/`, `/\\${foreign}`, `/%2f${foreign}`, `/x//${foreign}`])
+      await look(at(`http://${own}${path}`)).catch(() => undefined);
+    other.close();
+    expect([asked > 0, elsewhere]).toEqual([true, 0]);
+  });
 
   test.each(['http', 'https'])('is refused at the address of a metadata service (%s)', async (scheme) => {
     await expect(look(at(`${scheme}://169.254.169.254`))).rejects.toEqual(refused);

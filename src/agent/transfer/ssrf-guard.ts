@@ -32,11 +32,19 @@ REFUSED.addAddress('fd00:ec2::254', 'ipv6'); // Amazon
 REFUSED.addAddress('fd00:ec2::23', 'ipv6');
 REFUSED.addAddress('fd20:ce::254', 'ipv6'); // Google
 
-/** The kubelet sets it in every Pod. */
-const apiServer = (): string => process.env['KUBERNETES_SERVICE_HOST'] ?? '';
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
-const isRefused = (address: string): boolean =>
-  REFUSED.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4') || address === apiServer();
+/** The kubelet sets it in every Pod. Compared as an address: `::ffff:10.96.0.1` reaches 10.96.0.1 as well. */
+function isApiServer(address: string): boolean {
+  const own = process.env['KUBERNETES_SERVICE_HOST'] ?? '';
+  if (isIP(own) === 0) return false;
+  const list = new BlockList();
+  list.addAddress(own, familyOf(own));
+  if (isIP(own) === 4) list.addAddress(`64:ff9b::${own}`, 'ipv6');
+  return list.check(address, familyOf(address));
+}
+
+const isRefused = (address: string): boolean => REFUSED.check(address, familyOf(address)) || isApiServer(address);
 
 /** As the code of an error: libraries preserve it. */
 export const NO_STORE = 'NoStoreAtThisAddress';
