@@ -1,6 +1,6 @@
 /** New users type the commands that the documents show, and look up there what the operator reports: all of it has to exist. */
-import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EVIDENCE } from '../src/api/etcd-member.ts';
 import { FAILED_REASONS } from '../src/controllers/snapshot/status.ts';
@@ -14,14 +14,6 @@ test.each(documents)('%s names only commands of ./dev that exist', (document) =>
   const text = readFileSync(join(root, document), 'utf8');
   const typed = [...text.matchAll(/\.\/dev ([a-z]+)/g)].map(([, name]) => name);
   expect(typed.filter((name) => !names.includes(name ?? ''))).toEqual([]);
-});
-
-test.each(documents)('%s links only to files that exist', (document) => {
-  const text = readFileSync(join(root, document), 'utf8').replaceAll(/`[^`\n]*`/g, ''); // a pattern in code is no link
-  const links = [...text.matchAll(/\]\(([^)#]+)[^)]*\)/g)]
-    .map(([, link]) => link ?? '')
-    .filter((link) => !/^[a-z]+:/.test(link));
-  expect(links.filter((link) => !existsSync(join(root, dirname(document), link)))).toEqual([]);
 });
 
 test('the README names the everyday commands', () => {
