@@ -398,6 +398,28 @@ test('alerts about backups are rendered when enabled, with the labels and the th
   expect(expressions).toContain('etcd_operator_drill_recovery_seconds > 900');
 });
 
+test('each alert has the URL of its runbook where the administrator says where they are', async () => {
+  type Rules = Rendered & {
+    readonly spec: {
+      readonly groups: readonly {
+        readonly rules: readonly { readonly alert: string; readonly annotations: object }[];
+      }[];
+    };
+  };
+  const rulesFor = async (...set: readonly string[]) =>
+    find<Rules>(
+      await render('metrics.prometheusRule.enabled=true', ...set),
+      'PrometheusRule',
+      'etcd-operator-backups',
+    )?.spec.groups.flatMap(({ rules }) => rules) ?? [];
+  const url = 'https://git.example.com/docs/runbooks';
+  const linked = await rulesFor(`metrics.prometheusRule.runbookUrl=${url}`);
+  expect(linked.length).toBeGreaterThan(5);
+  for (const { alert, annotations } of linked)
+    expect(annotations).toMatchObject({ summary: expect.any(String), runbook_url: `${url}/${alert}.md` });
+  for (const { annotations } of await rulesFor()) expect(annotations).not.toHaveProperty('runbook_url');
+});
+
 test.each([
   [
     'a ServiceMonitor without the proxy',
@@ -408,6 +430,7 @@ test.each([
   ['a namespaced release of every namespace', ['manager.namespaced=true'], 'needs manager.watchNamespaces'],
   ['a misspelt value', ['manager.watchNamespace={x}'], 'watchNamespace'],
   ['a value of another type', ['replicaCount=two'], 'replicaCount'],
+  ['a URL that is none', ['metrics.prometheusRule.runbookUrl=docs/runbooks/'], 'runbookUrl'],
   ['an invalid namespace', ['manager.watchNamespaces={Not_A_Name}'], 'watchNamespaces'],
   ['an invalid namespace in a string', [String.raw`manager.watchNamespaces=one\,Not_A_Name`], 'watchNamespaces'],
 ])('%s is refused with a sentence', async (_name, values, sentence) => {
