@@ -13,8 +13,9 @@ describe('kubectl etcd', () => {
       lines.map(async ({ words, line }) => {
         const own = words.slice(words.indexOf('etcd') + 1);
         const complaint = own.length === 0 ? undefined : await complaintAbout(own);
-        // In a line of prose, a command may be named without its operands.
-        if (line === undefined && complaint?.startsWith('error: missing required argument')) return undefined;
+        // In a line of prose, a command may be named without what it needs.
+        const needs = /^error: (missing required argument|required option)/;
+        if (line === undefined && complaint !== undefined && needs.test(complaint)) return undefined;
         return complaint && `${line ?? ''} ${words.join(' ')}: ${complaint}`;
       }),
     );
