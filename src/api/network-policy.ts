@@ -7,8 +7,13 @@ import { LabelSelectorSchema } from './selectors.ts';
 const PEERS = 32;
 const BLOCKS = 32;
 
+const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
+const IPV4 = `(${BYTE}[.]){3}${BYTE}/(3[0-2]|[12]?[0-9])`;
+/** Not all that matches is an address: the operator leaves out what is none, because CEL has no networks in Kubernetes 1.30. */
+const IPV6 = '[0-9a-fA-F:]*:[0-9a-fA-F:]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])';
+
 const cidr = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 64, pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$', description });
+  Type.String({ minLength: 1, maxLength: 64, pattern: `^(${IPV4}|${IPV6})$`, description });
 
 /** As in a NetworkPolicy. */
 const PeerSchema = Type.Object(
@@ -17,7 +22,7 @@ const PeerSchema = Type.Object(
     namespaceSelector: Type.Optional(LabelSelectorSchema),
     ipBlock: optionalObject('Addresses outside of the Pod network.', {
       cidr: cidr('Such as 192.0.2.0/24.'),
-      except: optionalList(cidr('Below cidr, and not part of it.'), BLOCKS),
+      except: optionalList(cidr('A smaller network inside of cidr, and not part of it.'), BLOCKS),
     }),
   },
   cel({

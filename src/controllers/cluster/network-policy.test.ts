@@ -1,6 +1,7 @@
 /** S10: which connections the NetworkPolicies of a cluster allow, and when they are written. */
 import { describe, expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
+import { up, world } from '../../../test/support/builders/members.ts';
 import { modelWorld, putInCache, runningCluster } from '../../../test/support/builders/ports.ts';
 import { connects, type Endpoint } from '../../../test/support/network-policy.ts';
 import type { EtcdCluster, EtcdClusterSpec } from '../../api/etcd-cluster.ts';
@@ -8,10 +9,12 @@ import { agentLabels, memberLabels } from '../../api/names.ts';
 import type { NetworkPolicy } from '../../gen/kube.ts';
 import { networkPolicies as policyResource } from '../../kube/resources.ts';
 import { NO_MEMORY } from '../../runtime/plan.ts';
+import { decide } from './decide.ts';
 import { type HeldPolicies, type NetworkSettings, networkPolicies } from './network-policy.ts';
 import { observe } from './observe.ts';
 import type { Observed } from './observed.ts';
 import { correctNetworkPolicies } from './rules/network-policies.ts';
+import { ignoredConditions } from './spec-warnings.ts';
 
 const SETTINGS: NetworkSettings = {
   operatorNamespace: 'etcd-system',
@@ -158,6 +161,69 @@ describe('S10: NetworkPolicies are kept as the spec says', () => {
   });
   test('nothing is written before the cluster has its token', () => {
     expect(steps({ networkPolicy }, { members: absent, agents: absent }, {})).toEqual([]);
+  });
+});
+
+test.each([
+  ['that is no network', { cidr: '1::2::3/64' }],
+  ['without a network that is not inside of it', { cidr: '192.0.2.0/24', except: ['198.51.100.0/25'] }],
+  ['without itself', { cidr: '192.0.2.0/24', except: ['192.0.2.0/24'] }],
+  ['without what is no network', { cidr: '2001:db8::/32', except: ['::::/64'] }],
+])(
+  'S10: a peer %s is left out and named: the API server would refuse the policy, and nothing would be limited',
+  (_what, ipBlock) => {
+    const spec = {
+      networkPolicy: { clients: [{ ipBlock: { cidr: '203.0.113.0/24' } }, { ipBlock }], monitoring: [{ ipBlock }] },
+    };
+    const [members] = made(spec);
+    expect(JSON.stringify(members)).not.toContain(JSON.stringify(ipBlock));
+    expect(reached(made(spec))['an address outside of the cluster']).toBe('2379');
+    const [condition] = ignoredConditions({ ...world([up], {}), cluster: cluster(spec) });
+    expect(condition?.message).toContain('networkPolicy.clients[1] lets nothing in');
+    expect(condition?.message).toContain('networkPolicy.monitoring[0] lets nothing in');
+  },
+);
+
+describe('S4, S10: the first member, which may restore a snapshot, is created', () => {
+  const source = { s3: { endpoint: 'https://s3.example.com', bucket: 'b', key: 'k' } };
+  const settings = { ...SETTINGS, storeNetworks: ['198.51.100.0/24'] };
+  const absent = { is: 'absent' } as const;
+  const stepsOfPlan = (status: EtcdCluster['status'], held: HeldPolicies) => {
+    const o = world([], { replicas: 3 });
+    const restored = {
+      ...o.cluster,
+      spec: { ...o.cluster.spec, bootstrap: { restore: { source } } },
+      status: status ?? {},
+    };
+    const images = { repository: 'quay.io/coreos/etcd', allowed: [], operator: 'operator:1' };
+    const plan = decide({ ...o, images, cluster: restored, network: { settings, held } });
+    const upkeep = (plan.upkeep ?? []).flatMap(({ steps }) => steps);
+    const named = (steps: readonly { readonly do: string; readonly object?: unknown }[]) =>
+      steps.flatMap(({ object }) => {
+        const made = object as NetworkPolicy | undefined;
+        return made ? [`${made.kind} ${made.metadata.name}`] : [];
+      });
+    return { message: plan.message, steps: named(plan.steps), upkeep: named(upkeep) };
+  };
+  const latched = { clusterToken: 't' };
+  const both = ['NetworkPolicy db', 'NetworkPolicy db-agents'];
+
+  test('after its NetworkPolicies, when nothing exists yet: a policy that is refused ends the sequence', () => {
+    const { steps } = stepsOfPlan({}, { members: absent, agents: absent });
+    const seed = steps.findIndex((step) => step.startsWith('EtcdMember'));
+    expect(seed).toBeGreaterThan(0);
+    expect(steps.slice(0, seed)).toEqual(expect.arrayContaining(both));
+  });
+  test('not while a NetworkPolicy is missing, which upkeep creates', () => {
+    const { message, steps, upkeep } = stepsOfPlan(latched, { members: absent, agents: absent });
+    expect([message, steps]).toEqual(['waiting for the NetworkPolicies before the first member is created', []]);
+    expect(upkeep).toEqual(expect.arrayContaining(both));
+  });
+  test('when both exist', () => {
+    const { members, agents } = networkPolicies(cluster({ bootstrap: { restore: { source } } }), settings);
+    const ours = (object: NetworkPolicy | undefined) => ({ is: 'ours', object: object as NetworkPolicy }) as const;
+    const { steps } = stepsOfPlan(latched, { members: ours(members), agents: ours(agents) });
+    expect(steps.filter((step) => step.startsWith('EtcdMember'))).toHaveLength(1);
   });
 });
 

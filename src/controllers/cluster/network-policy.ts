@@ -18,6 +18,9 @@ import type {
   NetworkPolicyPort,
   NetworkPolicySpec,
 } from '../../gen/kube.ts';
+import { isInside, parseCidr } from '../../lib/cidr.ts';
+import { mergePatch } from '../../lib/merge-patch.ts';
+import { refTo, type Step } from '../../runtime/plan.ts';
 import { ownedMetadata } from './build.ts';
 
 /** What the administrator and the installation decide. */
@@ -67,9 +70,31 @@ function stores({ storeNetworks, allowAmbientCredentials }: NetworkSettings): Ne
   return { to: [...blocks, { namespaceSelector: {} }] };
 }
 
+/** Whether the API server accepts it: it refuses a whole NetworkPolicy for one peer, and nothing would be limited. */
+function isAccepted({ ipBlock }: NetworkPolicyPeer): boolean {
+  if (!ipBlock) return true;
+  const network = parseCidr(ipBlock.cidr);
+  return (
+    network !== undefined &&
+    (ipBlock.except ?? []).every((each) => {
+      const inner = parseCidr(each);
+      return inner !== undefined && isInside(inner, network);
+    })
+  );
+}
+
+/** The peers of a spec that let nothing in, for a condition. */
+export function ignoredPeers({ networkPolicy }: EtcdCluster['spec']): readonly string[] {
+  const ignoredIn = (field: 'clients' | 'monitoring') =>
+    (networkPolicy?.[field] ?? []).flatMap((peer, i) => (isAccepted(peer) ? [] : [`networkPolicy.${field}[${i}]`]));
+  return [...ignoredIn('clients'), ...ignoredIn('monitoring')];
+}
+
 /** An empty `from` would let everything in. */
-const ingress = (from: readonly NetworkPolicyPeer[] = [], ...ports: readonly number[]) =>
-  from.length === 0 ? [] : [{ from: [...from], ports: [...tcp(...ports)] }];
+function ingress(peers: readonly NetworkPolicyPeer[] = [], ...ports: readonly number[]) {
+  const from = peers.filter(isAccepted);
+  return from.length === 0 ? [] : [{ from, ports: [...tcp(...ports)] }];
+}
 
 /** Members of a cluster that may restore are agents for a while. Only an administrator's list is enforced on them. */
 function memberSpec({ metadata, spec }: EtcdCluster, settings: NetworkSettings): NetworkPolicySpec | undefined {
@@ -127,4 +152,28 @@ export function networkPolicies(
     members: policy(memberPolicyName(name), memberSpec(cluster, settings)),
     agents: policy(agentPolicyName(name), agentSpec(cluster, settings)),
   };
+}
+
+/** The fields that the operator owns; others may come from a policy or a later Kubernetes. */
+const OWNED = ['podSelector', 'policyTypes', 'ingress', 'egress'];
+
+function patchOf({ spec: is }: NetworkPolicy, { spec: want }: NetworkPolicy) {
+  const others = Object.entries(is ?? {}).filter(([field]) => !OWNED.includes(field));
+  return mergePatch(is, { ...Object.fromEntries(others), ...want });
+}
+
+function steps(wanted: NetworkPolicy | undefined, held: ReadHolding<NetworkPolicy>): readonly Step[] {
+  if (!wanted) return held.is === 'ours' ? [{ do: 'delete', what: refTo('NetworkPolicy', held.object) }] : [];
+  if (held.is === 'absent') return [{ do: 'create', object: wanted }];
+  const spec = held.is === 'ours' ? patchOf(held.object, wanted) : undefined;
+  return held.is === 'ours' && spec ? [{ do: 'patch', to: refTo('NetworkPolicy', held.object), fields: { spec } }] : [];
+}
+
+/** What brings the NetworkPolicies of a cluster to what they should be; nothing when they are. */
+export function policySteps(
+  cluster: EtcdCluster,
+  { settings, held }: { readonly settings: NetworkSettings; readonly held: HeldPolicies },
+): readonly Step[] {
+  const wanted = networkPolicies(cluster, settings);
+  return [...steps(wanted.members, held.members), ...steps(wanted.agents, held.agents)];
 }

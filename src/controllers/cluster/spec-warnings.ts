@@ -5,6 +5,7 @@ import { type ConditionUpdate, conditionOf } from '../../domain/conditions.ts';
 import { IGNORED_FIELDS, ignoredMessage } from '../../domain/ignored-fields.ts';
 import { KNOWN_ISSUES as ISSUES, issuesMessage, knownIssues } from '../../domain/known-issues.ts';
 import { versionNumber } from '../../lib/version.ts';
+import { ignoredPeers } from './network-policy.ts';
 import { arePeersPinned, type ClusterFacts } from './observed.ts';
 import { ignoredAboutPeers, peersOf } from './peers.ts';
 
@@ -20,8 +21,12 @@ export function ignoredConditions(o: ClusterFacts): readonly ConditionUpdate[] {
   const keys = droppedKeys(spec.additionalMetadata);
   const named = keys.length === 0 ? [] : [`the keys are ${keys.join(', ')}`];
   const denied = `the administrator denies these keys of additionalMetadata, and they are not copied: ${deniedKeys.join(', ')}`;
+  const peers = (spec.networkPolicy ? ignoredPeers(spec) : []).map(
+    (peer) => `${peer} lets nothing in: cidr is no network, or except has one that is not a smaller one inside of it`,
+  );
   const messages = [
     ...ignored.map(ignoredMessage),
+    ...peers,
     ...named,
     ...(deniedKeys.length > 0 ? [denied] : []),
     ...ignoredAboutPeers(o),

@@ -105,6 +105,13 @@ export const specs: readonly Row[] = [
       [`${who} from nowhere`, from({}), refused],
       [`${who} by Pod and address`, from({ podSelector: labels, ipBlock }), refused],
       [`${who} by namespace and address`, from({ namespaceSelector: labels, ipBlock }), refused],
+      ...['999.0.2.0/24', '1.2.3.4.5.6/8', '192.0.2.0/33', '::/129', '.:/1'].map(
+        (network): Row => [
+          `${who} at ${network}, which is no network`,
+          from({ ipBlock: { cidr: network } }),
+          `networkPolicy.${who}[0].ipBlock.cidr`,
+        ],
+      ),
       [
         `${who} at an address without a length`,
         from({ ipBlock: { cidr: '192.0.2.1' } }),

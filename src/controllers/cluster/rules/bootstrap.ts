@@ -11,6 +11,7 @@ import { probeMs } from '../../../lib/backoff.ts';
 import { iso } from '../../../lib/time.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { seedMember } from '../build.ts';
+import { policySteps } from '../network-policy.ts';
 import {
   createdAt,
   type Decided,
@@ -67,6 +68,10 @@ export function bootstrap(o: Observed): Decided {
   const [object] = unreadableObjects(o).concat(o.credentials.unreadCertificates); // it may belong to another owner
   const unread = o.credentials.bootstrap.blockedBy?.message ?? object;
   if (unread !== undefined) return { message: unread };
+  const policies = o.network ? policySteps(o.cluster, o.network) : [];
+  // A seed that restores would reach networks that the administrator does not allow.
+  if (hasToken(o) && policies.some((step) => step.do === 'create'))
+    return { message: 'waiting for the NetworkPolicies before the first member is created' };
   const { name, namespace, uid } = identity(o.cluster);
   const status = o.cluster.status ?? {};
   const token = status.clusterToken ?? clusterToken(namespace, name, uid);
@@ -84,8 +89,8 @@ export function bootstrap(o: Observed): Decided {
   return {
     message: `bootstrapping the cluster with member ${seed.metadata.name}`,
     latch,
-    // Once the token is latched, upkeep creates the Services.
-    steps: [...(hasToken(o) ? [] : serviceSteps(o)), { do: 'create', object: seed }],
+    // Once the token is latched, upkeep creates the Services and the NetworkPolicies.
+    steps: [...(hasToken(o) ? [] : [...serviceSteps(o), ...policies]), { do: 'create', object: seed }],
   };
 }
 
