@@ -1,7 +1,7 @@
 /** What an EtcdMember may name, checked again by the operator: a user may have written it, and no rule of the CRD has checked it. */
 import { describe, expect, test } from 'vitest';
-import { aCluster, aMember, FORMED, MEMBER_ID, TARGET } from '../../test/support/builders/builders.ts';
-import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
+import { aCluster, aMember, FORMED, LATCHED, MEMBER_ID, TARGET } from '../../test/support/builders/builders.ts';
+import type { EtcdCluster, EtcdClusterSpec } from '../api/etcd-cluster.ts';
 import type { EtcdMemberSpec } from '../api/etcd-member.ts';
 import { podBlockedBy } from './member-pod.ts';
 
@@ -74,6 +74,27 @@ describe('S3: no Pod is created for an EtcdMember', () => {
     ['with the restore of its cluster', { restore: { ...restore, bumpRevision: 5 } }, { bootstrap: { restore } }],
   ])('but for one %s', (_name, member, cluster) => {
     expect(reasonOf(member, cluster)).toBeUndefined();
+  });
+
+  test.each<Row>([
+    ['restores a snapshot', { restore }, { bootstrap: { restore } }],
+    ['mounts a Secret', { tls: { peerSecretRef: { name: 'mine-peer' } } }, { tls: own }],
+  ])(
+    'S2, S4: that %s before the operator has bootstrapped its cluster, which may name what is not permitted',
+    (...row) => {
+      const [, spec, clusterSpec] = row;
+      const reason = (status: EtcdCluster['status']) =>
+        podBlockedBy(aMember({ spec }), images, aCluster({ spec: clusterSpec, ...(status && { status }) }))?.reason;
+      expect([reason(undefined), reason({}), reason(LATCHED), reason(FORMED)]).toEqual([
+        'ReferenceNotPermitted',
+        'ReferenceNotPermitted',
+        undefined,
+        undefined,
+      ]);
+    },
+  );
+  test('whose clusterName is that of another cluster, whose Secrets its Pod would mount', () => {
+    expect(reasonOf({ clusterName: 'other' }, {})).toBe('ReferenceNotPermitted');
   });
 
   test('but for one with a flag of the last accepted spec, which the user has removed meanwhile', () => {

@@ -6,6 +6,7 @@ import { etcdImageOf, forbiddenImage, type ImagePolicy } from '../api/security.t
 import { sameJson } from '../lib/merge-patch.ts';
 import { certificatesOf } from './certificate-requirements.ts';
 import type { Blocked } from './disruption.ts';
+import { identity } from './ownership.ts';
 import { withChosenSource } from './restore-source.ts';
 
 /**
@@ -30,6 +31,13 @@ function deniedFlag({ spec }: EtcdMember, cluster: EtcdCluster): string | undefi
 
 /** A member mounts the Secrets of its cluster only: otherwise a user who may write EtcdMembers could mount every Secret of the namespace. */
 function foreignReference({ spec, status }: EtcdMember, cluster: EtcdCluster): string | undefined {
+  // The names of the Secrets that its Pod mounts begin with it.
+  if (spec.clusterName !== identity(cluster).name) return 'its clusterName is not that of its owner';
+  const { clusterToken, clusterID } = cluster.status ?? {};
+  const namesSecrets = spec.tls !== undefined || spec.restore !== undefined;
+  // A cluster that names what the administrator does not permit is never bootstrapped: a member written by a user would use it all the same.
+  if (namesSecrets && clusterToken === undefined && clusterID === undefined)
+    return `EtcdCluster ${spec.clusterName} is not bootstrapped, and whether it may use what the member names is not decided`;
   const own = certificatesOf(cluster).flatMap((each) => [each.secret, ...(each.from === 'user' ? [each.mount] : [])]);
   const mounted = [spec.tls?.clientServerSecretRef?.name, spec.tls?.peerSecretRef?.name];
   const foreign = mounted.find((name) => name !== undefined && !own.includes(name));
