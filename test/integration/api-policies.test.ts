@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { build } from '../../local/binaries.ts';
-import { ALLOW_DELETION_ANNOTATION, clusterLabels, etcdClusters, etcdMembers } from '../../src/api/names.ts';
+import {
+  ALLOW_DELETION_ANNOTATION,
+  clusterLabels,
+  etcdClusters,
+  etcdMembers,
+  MEMBER_UID_ANNOTATION,
+  REFERENCE_LABEL,
+} from '../../src/api/names.ts';
 import { CONFINED } from '../../src/api/security.ts';
 import { memberPod } from '../../src/controllers/member/build.ts';
 import { knownIssues } from '../../src/domain/known-issues.ts';
@@ -287,9 +294,23 @@ describe('S8, S14: with the token of the operator', () => {
       input: JSON.stringify(object),
     });
     const refusal = stdout.includes('created') ? undefined : stdout + stderr;
-    if (user === OPERATOR) answers.push({ resource: 'secrets', refusal });
+    const resource = (object as { readonly kind: string }).kind === 'Service' ? 'services' : 'secrets';
+    if (user === OPERATOR) answers.push({ resource, refusal });
     return refusal ?? 'created';
   };
+  const inContainer = (change: object) => podOf({ containers: [{ ...etcd, ...change }] });
+  const secured = (change: object) => inContainer({ securityContext: { ...CONFINED, ...change } });
+  const projected = (audience: string) =>
+    podOf({
+      volumes: [{ name: 'data', projected: { sources: [{ serviceAccountToken: { path: 'token', audience } }] } }],
+      serviceAccountName: 'default',
+    });
+  const serviceOf = (change: object) => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { ...metadata, labels: clusterLabels('db') },
+    spec: { ports: [{ port: 2379 }], ...change },
+  });
   beforeAll(async () => {
     const body = { metadata: { name: 'free' } }; // without the restricted level, which would refuse most of it as well
     await api.admin.transport.json('/api/v1/namespaces', { method: 'POST', body });
@@ -307,6 +328,9 @@ describe('S8, S14: with the token of the operator', () => {
     ['a Secret with a certificate', secretOf('kubernetes.io/tls')],
     ['a Secret with a CA bundle', secretOf('Opaque')],
     ['a NetworkPolicy of a cluster', policyOf(clusterLabels('db'))],
+    ['a headless Service', serviceOf({ clusterIP: 'None' })],
+    ['a Pod to which a webhook has added a token for its cloud', projected('sts.amazonaws.com')],
+    ['a Pod whose user OpenShift has stated', secured({ runAsUser: 1_000_680_000, runAsNonRoot: true })],
   ])('%s is created', async (_what, object) => {
     expect(await createdBy(OPERATOR, object)).toBe('created');
   });
@@ -334,6 +358,47 @@ describe('S8, S14: with the token of the operator', () => {
       }),
       'of the restricted Pod Security level',
     ],
+    [
+      'a container that is root, whatever its Pod states',
+      secured({ runAsUser: 0 }),
+      'of the restricted Pod Security level',
+    ],
+    ['a container that may be root', secured({ runAsNonRoot: false }), 'of the restricted Pod Security level'],
+    [
+      'a container without a seccomp profile',
+      secured({ seccompProfile: { type: 'Unconfined' } }),
+      'of the restricted Pod Security level',
+    ],
+    [
+      'a container with an SELinux type of its own',
+      secured({ seLinuxOptions: { type: 'spc_t' } }),
+      'of the restricted Pod Security level',
+    ],
+    [
+      'a container with a port of its node',
+      inContainer({ ports: [{ containerPort: 2379, hostPort: 2379 }] }),
+      'no Pod with access to its node',
+    ],
+    [
+      'a Pod with a volume of a CSI driver, which may give it Secrets of others',
+      podOf({ volumes: [{ name: 'data', csi: { driver: 'secrets-store.csi.k8s.io' } }] }),
+      'no Pod with access to its node',
+    ],
+    [
+      'a Pod with a token for the API server under one of its names',
+      projected('https://kubernetes.default.svc'),
+      'the token of a ServiceAccount',
+    ],
+    [
+      'a Service with an address of another host',
+      serviceOf({ externalIPs: ['192.0.2.1'] }),
+      'only Services of type ClusterIP',
+    ],
+    [
+      'a Service that leads to another host',
+      serviceOf({ type: 'ExternalName', externalName: 'evil.example.com' }),
+      'only Services of type ClusterIP',
+    ],
     ['a NetworkPolicy that lets everything in', policyOf({}), 'only NetworkPolicies that it has created'],
     ['a Job with another account', jobOf({ serviceAccountName: 'admin' }), 'no Pod with a ServiceAccount of others'],
   ])('%s is refused', async (_what, object, refusal) => {
@@ -351,6 +416,55 @@ describe('S8, S14: with the token of the operator', () => {
     const { stdout, stderr } = await run(kubectl, args, { allowFailure: true });
     expect(stdout + stderr).toContain(expected);
   });
+  const volume = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+  const budget = { minAvailable: 1, selector: { matchLabels: { app: 'x' } } };
+  const kinds: readonly (readonly [plural: string, path: string, kind: string, content: object])[] = [
+    ['secrets', '/api/v1', 'Secret', { data: {} }],
+    ['persistentvolumeclaims', '/api/v1', 'PersistentVolumeClaim', { spec: volume }],
+    ['services', '/api/v1', 'Service', { spec: { type: 'LoadBalancer', ports: [{ port: 1 }] } }],
+    ['poddisruptionbudgets', '/apis/policy/v1', 'PodDisruptionBudget', { spec: budget }],
+    ['pods', '/api/v1', 'Pod', { spec: member.spec }],
+  ];
+  /** One that exists: the garbage collector deletes what it owns otherwise. */
+  let owner: object;
+  beforeAll(async () => {
+    const {
+      apiVersion,
+      kind,
+      metadata: of,
+    } = await api.create(clusters, written(clusters, 'free', 'db', { version: '3.6.16' }));
+    owner = { apiVersion, kind, name: of.name, uid: of.uid };
+  });
+  test.each(kinds.flatMap((each) => ['patch', 'delete'].map((verb) => [verb, ...each] as const)))(
+    '%s of %s: only where they belong to a cluster',
+    async (verb, plural, path, kind, content) => {
+      const attempt = async (own: object): Promise<string> => {
+        const name = `own-${++count}`;
+        const body = {
+          kind,
+          apiVersion: path.replace(/^.*apis?[/]/, ''),
+          metadata: { name, namespace: 'free', ...own },
+          ...content,
+        };
+        await api.admin.transport.json(`${path}/namespaces/free/${plural}`, { method: 'POST', body });
+        const change = verb === 'patch' ? ['--type=merge', '-p', '{"metadata":{"labels":{"team":"a"}}}'] : [];
+        const who = [`--as=${OPERATOR}`, '--as-group=system:masters', '--dry-run=server'];
+        const args = ['--kubeconfig', api.kubeconfig, '-n', 'free', verb, plural, name, ...change, ...who];
+        const { stdout, stderr } = await run(kubectl, args, { allowFailure: true });
+        const refusal = /(patched|deleted)/.test(stdout) ? undefined : stdout + stderr;
+        answers.push({ resource: 'services', refusal });
+        return refusal ?? 'admitted';
+      };
+      const refused = 'the operator changes and deletes only objects of its clusters';
+      expect(await attempt({})).toContain(refused);
+      expect(
+        await attempt({ labels: { [REFERENCE_LABEL]: 'true', 'app.kubernetes.io/managed-by': 'Helm' } }),
+      ).toContain(refused);
+      expect(await attempt({ labels: clusterLabels('db') })).toBe('admitted');
+      expect(await attempt({ annotations: { [MEMBER_UID_ANNOTATION]: 'u' } })).toBe('admitted');
+      expect(await attempt({ ownerReferences: [owner] })).toBe('admitted');
+    },
+  );
   test('what other users create is not affected', async () => {
     expect(await createdBy('alice', tokenOf)).toBe('created');
   });
@@ -439,7 +553,7 @@ test('every policy has a request that it refuses with its own message, and one t
       sentence: message ? [message] : (messageExpression.match(/'[^']{10,}'/g) ?? []).map((part) => part.slice(1, -1)),
     })),
   );
-  expect(all).toHaveLength(8);
+  expect(all).toHaveLength(10);
   for (const { resource, sentence } of all) {
     const asked = answers.filter((answer) => answer.resource === resource);
     expect(sentence).not.toEqual([]);

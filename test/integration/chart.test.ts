@@ -78,12 +78,14 @@ describe('the names that "helm upgrade" from the Go operator relies on', () => {
       'ValidatingAdmissionPolicy etcd-operator-image-repositories',
       'ValidatingAdmissionPolicy etcd-operator-member-deletion',
       'ValidatingAdmissionPolicy etcd-operator-member-writes',
+      'ValidatingAdmissionPolicy etcd-operator-own-objects',
       'ValidatingAdmissionPolicy etcd-operator-quota-fits-volume',
       'ValidatingAdmissionPolicy etcd-operator-warnings',
       'ValidatingAdmissionPolicyBinding etcd-operator-confined',
       'ValidatingAdmissionPolicyBinding etcd-operator-image-repositories',
       'ValidatingAdmissionPolicyBinding etcd-operator-member-deletion',
       'ValidatingAdmissionPolicyBinding etcd-operator-member-writes',
+      'ValidatingAdmissionPolicyBinding etcd-operator-own-objects',
       'ValidatingAdmissionPolicyBinding etcd-operator-quota-fits-volume',
       'ValidatingAdmissionPolicyBinding etcd-operator-warnings',
     ]);
@@ -248,7 +250,7 @@ describe('the operator’s container', () => {
 
   test('renders the same with the values of a release that is older than they are: --reuse-values keeps no others', async () => {
     const blocks = ['tenancy', 'networkPolicy', 'workloads', 'admissionPolicies', 'podSecurityContext'];
-    const later = ['manager.clusterRole', 'manager.namespaced', 'manager.observeOnly'];
+    const later = ['manager.clusterRole', 'manager.namespaced', 'manager.observeOnly', 'metrics.prometheusRule'];
     const older = await render(...[...blocks, ...later].map((value) => `${value}=null`));
     expect(older).toEqual(await render());
   });
