@@ -142,13 +142,25 @@ function search(cron: Cron, time: number, direction: 1 | -1): number | undefined
   const isBeyond = (at: number): boolean => (direction > 0 ? at > time : at <= time);
   const nearest = (a: number | undefined, b: number | undefined): number | undefined =>
     a === undefined || b === undefined ? (a ?? b) : direction > 0 ? Math.min(a, b) : Math.max(a, b);
+  const dayOf = daysFrom(cron.zone, time, direction);
   let found: number | undefined;
-  for (const [i, day] of daysFrom(cron.zone, time, direction, MAX_SEARCH_DAYS)) {
+  for (let i = 0; i < MAX_SEARCH_DAYS; i++) {
+    const day = dayOf(i);
+    if (day === undefined) return found;
     const best = nearest(found, isDay(cron, day) ? nearestOn(cron, day, direction, isBeyond) : undefined);
     if (found !== undefined && i > 1) return best;
     found = best;
+    if (found === undefined) i += restOfMonth(cron, day, direction);
   }
   return found;
+}
+
+/** How many more days are in a month in which it is never due: day by day, 16 windows on 29 February took 120 ms of every reconcile. */
+function restOfMonth({ months }: Cron, day: number, direction: 1 | -1): number {
+  const date = new Date(day);
+  const [month, inMonth] = [date.getUTCMonth(), date.getUTCDate()];
+  if (months.has(month + 1)) return 0;
+  return direction > 0 ? new Date(Date.UTC(date.getUTCFullYear(), month + 1, 0)).getUTCDate() - inMonth : inMonth - 1;
 }
 
 function isDay(cron: Cron, day: number): boolean {

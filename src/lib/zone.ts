@@ -28,21 +28,17 @@ export function isZone(name: string): boolean {
 /** The UTC offset of a zone at a time, in milliseconds. */
 export const offsetAt = (zone: Zone, time: number): number => at(zone, time).offsetNanoseconds / 1e6;
 
-/** Calendar days as midnights in wall time, from the day before (or after) that of `time`, numbered from 0. */
-export function* daysFrom(
-  zone: Zone,
-  time: number,
-  direction: 1 | -1,
-  count: number,
-): Generator<readonly [number, number]> {
-  if (!Number.isFinite(new Date(time).valueOf())) return;
+/**
+ * Calendar days by their number, as midnights in wall time: 0 is the day before (or after) that of `time`. The offsets of one more
+ * day on both sides are read: there are none at the end of the range of Date, and no days.
+ */
+export function daysFrom(zone: Zone, time: number, direction: 1 | -1): (i: number) => number | undefined {
+  if (!Number.isFinite(new Date(time).valueOf())) return () => undefined;
   const today = Math.floor((time + offsetAt(zone, time)) / DAY_MS) * DAY_MS;
-  for (let i = 0; i < count; i++) {
+  return (i) => {
     const day = today + direction * (i - 1) * DAY_MS;
-    // The offsets of one more day on both sides are read: there are none at the end of the range of Date.
-    if (!Number.isFinite(new Date(day + 2 * direction * DAY_MS).valueOf())) return;
-    yield [i, day];
-  }
+    return Number.isFinite(new Date(day + 2 * direction * DAY_MS).valueOf()) ? day : undefined;
+  };
 }
 
 /** The UTC offset on a whole calendar day; `undefined` when it changes on that day or on an adjacent one. */

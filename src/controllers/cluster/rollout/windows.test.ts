@@ -1,6 +1,7 @@
 /** When maintenance windows are open. */
 import { expect, test } from 'vitest';
 import { NOW } from '../../../../test/support/builders/builders.ts';
+import { blockMs, LONGEST_MS } from '../../../../test/support/builders/hostile.ts';
 import { up, world } from '../../../../test/support/builders/members.ts';
 import type { EtcdClusterSpec } from '../../../api/etcd-cluster.ts';
 import { windowBlockedBy, windowOpensInMs } from './windows.ts';
@@ -41,4 +42,19 @@ test('the cluster is requeued when a window opens, and at least every hour: the 
   expect(windowOpensInMs(at('2026-01-01T01:30:00Z', [NIGHT]))).toBe(30 * 60_000);
   expect(windowOpensInMs({ ...at('2026-01-01T12:00:00Z', [NIGHT]), now: NOW })).toBe(60 * 60_000);
   expect(windowOpensInMs(at('2026-01-01T02:30:00Z', [NIGHT]))).toBeUndefined();
+});
+
+test('the most windows, of the rarest day, do not block the event loop: a reconcile of nine members asks 39 times', () => {
+  const rarest = { schedule: '0 0 29 2 *', duration: '1s', timeZone: 'Australia/Lord_Howe' };
+  const o = at(
+    '2097-01-01T00:00:00Z',
+    Array.from({ length: 16 }, () => rarest),
+  );
+  expect(windowBlockedBy(o)?.message).toContain('2104-02-28T13:00:00Z');
+  let now = o.now;
+  const reconcile = () => {
+    now += 1;
+    return Array.from({ length: 39 }, () => windowBlockedBy({ ...o, now }));
+  };
+  expect(blockMs(reconcile)).toBeLessThan(LONGEST_MS / 2);
 });

@@ -9,8 +9,9 @@ import type { ClusterFacts } from '../observed.ts';
 
 type Window = NonNullable<NonNullable<EtcdClusterSpec['updateStrategy']>['maintenanceWindows']>[number];
 
+const NONE: readonly Window[] = [];
 const windowsOf = ({ cluster }: ClusterFacts): readonly Window[] =>
-  cluster.spec.updateStrategy?.maintenanceWindows ?? [];
+  cluster.spec.updateStrategy?.maintenanceWindows ?? NONE;
 
 interface Opening {
   readonly isOpen: boolean;
@@ -30,6 +31,22 @@ function openingOf({ schedule, duration, timeZone }: Window, now: number): Openi
   return { isOpen: last !== undefined && now < last + lengthMs, ...(next !== undefined && { next }) };
 }
 
+interface Judged {
+  readonly now: number;
+  readonly openings: readonly Opening[];
+}
+const judged = new WeakMap<readonly Window[], Judged>();
+
+/** Once per reconcile, which asks four times for each member: a search goes through up to eight years. */
+function openingsOf(o: ClusterFacts): readonly Opening[] {
+  const windows = windowsOf(o);
+  const known = judged.get(windows);
+  if (known?.now === o.now) return known.openings;
+  const openings = windows.map((window) => openingOf(window, o.now));
+  judged.set(windows, { now: o.now, openings });
+  return openings;
+}
+
 const nextOpening = (openings: readonly Opening[]): number | undefined => {
   const times = openings.flatMap(({ next }) => next ?? []);
   return times.length === 0 ? undefined : Math.min(...times);
@@ -39,7 +56,7 @@ export const WAITING_FOR_WINDOW = 'WaitingForWindow';
 
 /** `undefined` while a window is open, and without windows. */
 export function windowBlockedBy(o: ClusterFacts): Blocked | undefined {
-  const openings = windowsOf(o).map((window) => openingOf(window, o.now));
+  const openings = openingsOf(o);
   if (openings.length === 0 || openings.some(({ isOpen }) => isOpen)) return undefined;
   const next = nextOpening(openings);
   const when =
@@ -50,6 +67,6 @@ export function windowBlockedBy(o: ClusterFacts): Blocked | undefined {
 
 /** When an edit that waits has to be looked at again. */
 export function windowOpensInMs(o: ClusterFacts): number | undefined {
-  const next = windowBlockedBy(o) && nextOpening(windowsOf(o).map((window) => openingOf(window, o.now)));
+  const next = windowBlockedBy(o) && nextOpening(openingsOf(o));
   return next === undefined ? undefined : Math.min(next - o.now, MAX_REQUEUE_MS);
 }
