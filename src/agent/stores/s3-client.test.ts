@@ -1,7 +1,8 @@
+import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { expect, test } from 'vitest';
 import { MOUNTS } from '../../domain/agent-task.ts';
 import { AgentFailure } from '../failure.ts';
-import { type S3Place, s3Config } from './s3-client.ts';
+import { type S3Place, s3Client, s3Config } from './s3-client.ts';
 
 const place: S3Place = {
   kind: 's3',
@@ -78,4 +79,31 @@ test.each(['ftp://s3.example.org', 'https://user:password@s3.example.org', 'http
 
 test('an endpoint without a scheme uses TLS', async () => {
   expect(await config({ endpoint: 's3.example.org:9000' })).toMatchObject({ endpoint: 'https://s3.example.org:9000/' });
+});
+
+const ACCOUNT = '123456789012';
+test.each<[bucket: string, host: string | undefined, endpoint?: string]>([
+  ['backups', 'backups.s3.example.org'],
+  ['backups', '192.0.2.1', 'http://192.0.2.1:9000/below'],
+  ['backups', '[2001:db8::1]', 'http://[2001:db8::1]:9000'],
+  ['backups', 'backups.s3.example.org', 'HTTPS://S3.Example.org'],
+  [`arn:aws:s3:eu-west-1:${ACCOUNT}:accesspoint:backups`, `backups-${ACCOUNT}.s3.example.org`],
+  ['backups--use1-az1--x-s3', 'backups--use1-az1--x-s3.s3.example.org'],
+  ['a.b', 's3.example.org'],
+  ['ap-o0b1d075431d83bebde8xz5w8ijx1qzlbp3i3kuse10--op-s3', undefined],
+  ['ap-e0b1d075431d83bebde8xz5w8ijx1qzlbp3i3kuse10--op-s3', undefined],
+])('S4: requests for the bucket %s stay at the endpoint', async (bucket, expected, endpoint = place.endpoint) => {
+  const client = await s3Client({ ...place, bucket, endpoint }, async (_mount, key) =>
+    Buffer.from((KEYS as Readonly<Record<string, string>>)[key] ?? ''),
+  );
+  const asked: string[] = [];
+  client.config.requestHandler.handle = (request: { readonly hostname: string }) => {
+    asked.push(request.hostname);
+    return Promise.reject(new Error('the host is known'));
+  };
+  const error: unknown = await client
+    .send(new HeadObjectCommand({ Bucket: bucket, Key: 'k' }))
+    .catch((e: unknown) => e);
+  expect([...new Set(asked)]).toEqual(expected === undefined ? [] : [expected]);
+  if (expected === undefined) expect(error).toMatchObject({ reason: 'Misconfigured' });
 });

@@ -1,5 +1,5 @@
 /** The configuration of the client for S3 and compatible services. */
-import type { S3ClientConfig } from '@aws-sdk/client-s3';
+import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { MOUNTS, type Place } from '../../domain/agent-task.ts';
 import { misconfigured } from '../failure.ts';
 import { checkEndpoint, httpAgent, httpsAgent } from '../transfer/ssrf-guard.ts';
@@ -11,6 +11,28 @@ export type S3Place = Extract<Place, { readonly kind: 's3' }>;
 const CONNECT_MS = 10_000;
 /** Without a byte in either direction. */
 const SILENCE_MS = 60_000;
+
+/**
+ * The SDK takes some names of buckets for those of another service, and asks hosts of Amazon whatever the endpoint is: `…--op-s3`.
+ * The administrator's list of endpoints would not apply.
+ */
+export async function s3Client(place: S3Place, secrets: ReadSecret): Promise<S3Client> {
+  const config = await s3Config(place, secrets);
+  const { hostname: own } = new URL(endpointUrl(place.endpoint));
+  const client = new S3Client(config);
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { hostname = '' } = args.request as { readonly hostname?: string };
+      if (hostname !== own && !hostname.endsWith(`.${own}`))
+        throw misconfigured(
+          `the name of the bucket "${place.bucket}" stands for the host ${hostname}, and the endpoint is ${own}: use a bucket of the endpoint`,
+        );
+      return next(args);
+    },
+    { step: 'finalizeRequest', priority: 'low', name: 'staysAtEndpoint' },
+  );
+  return client;
+}
 
 export async function s3Config(place: S3Place, secrets: ReadSecret): Promise<S3ClientConfig> {
   const checksums = place.checksums === 'whenSupported' ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED';

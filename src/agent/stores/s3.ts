@@ -12,7 +12,7 @@ import {
   ListObjectsV2Command,
   type MultipartUpload,
   PutObjectCommand,
-  S3Client,
+  type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { errorInfo } from '../transfer/error-info.ts';
@@ -27,11 +27,11 @@ import {
   type StartedUpload,
   type Upload,
 } from './remote.ts';
-import { type S3Place, s3Config } from './s3-client.ts';
+import { type S3Place, s3Client } from './s3-client.ts';
 import type { ReadSecret, Store } from './store.ts';
 
 export async function openS3(place: S3Place, secrets: ReadSecret): Promise<Store> {
-  return new RemoteStore(s3Service(place, new S3Client(await s3Config(place, secrets))));
+  return new RemoteStore(s3Service(place, await s3Client(place, secrets)));
 }
 
 interface At {
