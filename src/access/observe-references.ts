@@ -1,11 +1,14 @@
 /** Reads, by name, what a spec refers to: where the administrator demands it, only labelled objects may be used. */
-import { lacksLabel, mayReference, type References, type Tenancy } from '../domain/tenancy.ts';
+import { lacksLabel, lacksObject, mayReference, type References, type Tenancy } from '../domain/tenancy.ts';
 import type { Client } from '../kube/client.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
 import { persistentVolumeClaims, secrets } from '../kube/resources.ts';
 import { tryGet } from '../kube/try-get.ts';
 
-/** One message for each object that may not be used. An object that does not exist is reported by its reader. */
+/**
+ * One message for each object that may not be used. One that does not exist is among them: its Pod would wait for it, and mount what
+ * another user creates under that name later, without the label.
+ */
 export async function unlabelledReferences(
   client: Pick<Client, 'get'>,
   namespace: string,
@@ -17,7 +20,8 @@ export async function unlabelledReferences(
   const check = async (resource: Resource, name: string): Promise<readonly string[]> => {
     const read = await tryGet<KubeObject>(client, resource, { namespace, name }, signal);
     if (!read.ok) return [`${resource.kind} ${name} cannot be read: ${read.message}`];
-    return read.object && !mayReference(read.object.metadata.labels) ? [lacksLabel(resource.kind, name)] : [];
+    if (!read.object) return [lacksObject(resource.kind, name)];
+    return mayReference(read.object.metadata.labels) ? [] : [lacksLabel(resource.kind, name)];
   };
   const checks = [
     ...references.secrets.map((name) => check(secrets, name)),

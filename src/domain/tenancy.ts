@@ -109,6 +109,9 @@ export const mayReference = (labels: Readonly<Record<string, string>> = {}): boo
 export const lacksLabel = (kind: string, name: string): string =>
   `${kind} ${name} does not carry the label ${REFERENCE_LABEL}=true, without which no spec may name it: its owner has to set the label`;
 
+export const lacksObject = (kind: string, name: string): string =>
+  `${kind} ${name} does not exist: create it, with the label ${REFERENCE_LABEL}=true`;
+
 const matches = (pattern: string, key: string): boolean =>
   new RegExp(
     `^${pattern

@@ -394,6 +394,13 @@ describe('S2: with a label that referenced Secrets must carry', () => {
     expect([available?.status, available?.reason]).toEqual(['False', 'ReferenceNotPermitted']);
     expect([plan.rule, plan.steps, plan.requeueAfterMs === undefined]).toEqual(['blocked', [], false]);
   });
+  test('nor with one that does not exist yet: its Pod would mount what another user creates under that name', async () => {
+    const world = modelWorld();
+    const s3 = { endpoint: 'https://s3.example.com', bucket: 'b', key: 'k', credentialsSecretRef: { name: 'later' } };
+    putInCache(world.clusters, aCluster({ spec: { bootstrap: { restore: { source: { s3 } } } } }));
+    const gathered = await observe({ ...world, tenancy }, 'ns/db', signal, NO_MEMORY);
+    expect(gathered?.notPermitted).toContain('Secret later does not exist: create it, with the label');
+  });
   test('a cluster is bootstrapped once the owner of the Secret has labelled it', async () => {
     expect((await looked({ [REFERENCE_LABEL]: 'true' }))?.notPermitted).toBeUndefined();
   });
