@@ -57,7 +57,13 @@ const bareBoolean = (arg: string): string => (BOOLEANS.includes(arg) ? `${arg}=t
 
 /** Flags of the Go operator's logger. Deployments that users wrote have them: they are accepted, and only the level has an effect. */
 const ZAP = ['devel', 'encoder', 'log-level', 'stacktrace-level', 'time-encoding'];
-const acceptedFlags = ZAP.map((name) => new Option(`--zap-${name} <value>`).hideHelp());
+const takeOverFlags = [
+  ...ZAP.map((name) => new Option(`--zap-${name} <value>`).hideHelp()),
+  new Option(
+    '--obsolete-permissions <name>',
+    'delete the roles and role bindings of this name once the Lease is held: those of the Go operator, which an upgrade keeps until then; env OBSOLETE_PERMISSIONS',
+  ),
+];
 
 /** Its levels are also numbers, of which 1 is debug; `panic` is the highest one. */
 function levelOf(zap: string | undefined): string {
@@ -155,7 +161,7 @@ const domainIn = (resolvConf: string): string =>
 export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
   const output: string[] = [];
   const program = command(output);
-  for (const flag of acceptedFlags) program.addOption(flag);
+  for (const flag of takeOverFlags) program.addOption(flag);
   try {
     program.parse(args.map(twoDashes).map(bareBoolean), { from: 'user' });
   } catch (error) {
@@ -185,6 +191,7 @@ export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
     tenancy: tenancyIn(options['tenancy'] ?? env['TENANCY'] ?? ''),
     clusterScoped: clusterScoped(options['clusterScoped'] ?? (env['CLUSTER_SCOPED'] || 'true')),
     podUser: podUser(options['podUser'] ?? (env['POD_USER'] || String(USER))),
+    obsoletePermissions: options['obsoletePermissions'] || env['OBSOLETE_PERMISSIONS'] || undefined,
     watchNamespaces: list(options['watchNamespace'] ?? env['WATCH_NAMESPACE'] ?? ''),
     kubeconfig: options['kubeconfig'] || undefined,
     namespace: options['namespace'] || env['POD_NAMESPACE'] || undefined,

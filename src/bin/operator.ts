@@ -24,6 +24,7 @@ import { createMetrics, LATENCY, type Metrics } from '../runtime/metrics.ts';
 import { startControllers } from './controllers.ts';
 import { reportCrashes } from './crash.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
+import { removePermissions } from './obsolete-permissions.ts';
 import { whenCurrent } from './outdated-crds.ts';
 import { type Parts, type Process, type Stores, startStores } from './stores.ts';
 
@@ -61,6 +62,10 @@ async function lead(client: HttpClient, stores: Stores, process: Process): Promi
   const fence = flags.observeOnly ? CLOSED : lease;
   const ports = fence ? ([client.guardedBy(fence), guarded(etcd, fence.open)] as const) : ([client, etcd] as const);
   const stopControllers = startControllers(...ports, stores, process, acting);
+  if (lease && flags.obsoletePermissions !== undefined) {
+    const ref = { name: flags.obsoletePermissions, namespace: lease.namespace };
+    void removePermissions(client.guardedBy(lease), ref, { clock, log, signal: acting });
+  }
   const end = await (lease?.keep(signal) ?? untilAborted(signal));
   stopActing.abort();
   await Promise.race([stopControllers(), sleep(clock, 5_000, AbortSignal.timeout(5_000))]);

@@ -69,6 +69,10 @@ export class Leadership implements Fence {
     this.#options = options;
   }
 
+  get namespace(): string {
+    return this.#options.ref.namespace;
+  }
+
   /** Whether a write that is sent now is certainly covered by the Lease. */
   get held(): boolean {
     return this.remainingMs() > 0;

@@ -38,3 +38,10 @@ export const networkPolicies: Resource<NetworkPolicy> = {
 export const jobs = resource<Job>('batch', 'Job');
 export const leases = resource<Lease>('coordination.k8s.io', 'Lease');
 export const events = resource<Event>('events.k8s.io', 'Event');
+
+/** The four kinds of RBAC objects, which the operator only deletes. The first two are cluster-scoped. */
+const rbac = (kind: string): Resource => resource<KubeObject>('rbac.authorization.k8s.io', kind);
+export const clusterRoles = rbac('ClusterRole');
+export const clusterRoleBindings = rbac('ClusterRoleBinding');
+export const roles = rbac('Role');
+export const roleBindings = rbac('RoleBinding');

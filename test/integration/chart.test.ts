@@ -308,6 +308,29 @@ describe('RBAC permissions', () => {
     expect(wide.stderr).toContain('manager.clusterRole=false needs manager.namespaced=true');
   });
 
+  test('of the Go operator are kept during an upgrade that cannot be recognized, when it is configured, and can be deleted', async () => {
+    const name = 'etcd-operator-go-operator';
+    const of = (objects: readonly Rendered[]) => names(objects).filter((each) => each.endsWith(` ${name}`));
+    expect(of(await render())).toEqual([]);
+    expect(of(await render('takeOver.keepPermissions=false'))).toEqual([]);
+    expect(of(await render('takeOver.keepPermissions=true', 'manager.observeOnly=true'))).toEqual([]);
+    const objects = await render('takeOver.keepPermissions=true');
+    const kinds = ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'];
+    expect(of(objects)).toEqual(kinds.map((kind) => `${kind} ${name}`));
+    for (const { metadata } of objects.filter((object) => object.metadata.name === name))
+      expect(metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-upgrade' });
+    expect(environment(containers(objects)[0])['OBSOLETE_PERMISSIONS']).toBe(name);
+    const removal = { apiGroups: ['rbac.authorization.k8s.io'], resourceNames: [name], verbs: ['delete', 'get'] };
+    expect(find<Rendered>(objects, 'ClusterRole', 'etcd-operator-manager-role')?.rules).toEqual([
+      ...rbac,
+      { ...removal, resources: ['clusterrolebindings', 'clusterroles'] },
+    ]);
+    expect(find<Rendered>(objects, 'Role', 'etcd-operator-leader-election-role')?.rules).toEqual([
+      ...leaderElectionRbac,
+      { ...removal, resources: ['rolebindings', 'roles'] },
+    ]);
+  });
+
   test('S8: never include a wildcard, a list of Secrets, exec in a Pod, or escalation', async () => {
     for (const { metadata, rules = [] } of await render()) {
       for (const { apiGroups = [], resources = [], nonResourceURLs = [], verbs } of rules) {

@@ -78,15 +78,21 @@ test('S8: the release is upgraded in place to Roles of its namespace, and the ne
   expect(others).toEqual([]);
   expect(JSON.stringify(pod?.spec)).toContain('localhost/etcd-operator');
 
-  expect(await tenant.cluster.kubectl(['get', 'clusterroles', '-o', 'name'])).not.toContain(DEPLOYMENT);
+  const clusterRoles = () => tenant.cluster.kubectl(['get', 'clusterroles,clusterrolebindings', '-o', 'name']);
+  expect(await clusterRoles()).toContain(`${DEPLOYMENT}-go-operator`);
   await tenant.create('patient');
   living.abort();
   await renewing; // renewed once more, and then never again
   await sleep(5_000);
   expect(await holder(tenant)).toBe(`${DEPLOYMENT}-go_1`);
   expect(await tenant.list(MEMBER_KIND)).toEqual([]);
+  const account = `system:serviceaccount:${tenant.namespace}:${DEPLOYMENT}`;
+  expect(await tenant.kubectl('auth', 'can-i', 'update', 'leases', `--as=${account}`)).toContain('yes');
 
   await becomes('the new operator to lead', async () => expect(await holder(tenant)).toContain(pod?.metadata.name));
+  await becomes('the permissions of the Go operator to be deleted', async () =>
+    expect(await clusterRoles()).not.toContain(DEPLOYMENT),
+  );
   await tenant.available('patient');
   await tenant.kubectl('delete', KIND, 'patient', '--wait=true'); // while its operator runs and releases the finalizers of the members
   await becomes('its members to be deleted', async () => expect(await tenant.list(MEMBER_KIND)).toEqual([]));

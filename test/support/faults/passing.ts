@@ -69,6 +69,9 @@ export class Passing {
         if (fault.when === 'after') await (await this.#forward()).body.dump();
         await fault.run();
         return this.breakOff();
+      case 'first':
+        await fault.run();
+        return this.#relay(await this.#forward());
       case 'watch':
         return this.#relay(await this.#forward(), fault.how);
     }

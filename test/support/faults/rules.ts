@@ -39,6 +39,8 @@ export type Fault =
   | { readonly do: 'reset'; readonly when: 'before' | 'mid-response' }
   /** Runs a callback (usually: kills the caller), and the response is dropped. */
   | { readonly do: 'interrupt'; readonly when: 'before' | 'after'; readonly run: () => Promise<unknown> }
+  /** Runs a callback, then continues. */
+  | { readonly do: 'first'; readonly run: () => Promise<unknown> }
   /** The watch is faulty. */
   | { readonly do: 'watch'; readonly how: WatchFault };
 
