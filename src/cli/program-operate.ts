@@ -15,6 +15,14 @@ export function operate(root: Command, run: Run): void {
       ),
     );
   membership(root, run);
+  asking(root.commandsGroup('Back to the Go operator:').command('hand-back').argument('[cluster]', 'the EtcdCluster'))
+    .description('put back what the Go operator needs, after its release was rolled back')
+    .option('-A, --all-namespaces', 'the clusters of all namespaces')
+    .action(
+      action(run, async (context, flags, [cluster]) =>
+        (await import('./commands/hand-back.ts')).handBack(context, cluster, flags),
+      ),
+    );
 }
 
 function edits(root: Command, run: Run): void {
