@@ -29,6 +29,49 @@ test.each([
   expect(mountIn(pod, 'peer', aCluster())).toStrictEqual(expected);
 });
 
+/** As the StatefulSet that etcd-migrate adopts has it: other names and folders, and flags in `args`. */
+const legacyPod = (...args: readonly string[]): Pod => {
+  const mounts = {
+    data: '/var/run/etcd',
+    'peer-ca': '/etc/pki/peer/ca',
+    'peer-cert': '/etc/pki/peer',
+    server: '/etc/pki/srv/',
+  };
+  return {
+    ...aPod(),
+    spec: {
+      containers: [
+        { name: 'proxy', command: ['--peer-cert-file=/x/tls.crt'] },
+        {
+          name: 'etcd',
+          command: ['etcd'],
+          args,
+          volumeMounts: Object.entries(mounts).map(([name, mountPath]) => ({ name, mountPath })),
+        },
+      ],
+      volumes: Object.keys(mounts).map((name) => ({ name, secret: { secretName: `${name}-secret` } })),
+    },
+  };
+};
+
+test.each([
+  ['--peer-cert-file=/etc/pki/peer/tls.crt', '--peer-trusted-ca-file=/etc/pki/peer/ca/ca.crt'],
+  ['--cert-file=/etc/pki/srv/tls.crt', '--peer-cert-file', '/etc/pki/peer/tls.crt'],
+])('a Pod of etcd-migrate mounts what its flags name: %s %s', (...args) => {
+  const cluster = aCluster({ status: { ...FORMED, trust: { assumed: { peer: 'abc' } } } });
+  expect(mountIn(legacyPod(...args), 'peer', aCluster())).toStrictEqual({ leaf: 'peer-cert-secret' });
+  const bundle = trustName('db', 'peer', 'abc');
+  expect(mountIn(legacyPod(...args), 'peer', cluster)).toStrictEqual({ leaf: 'peer-cert-secret', bundle });
+});
+test('a Pod of etcd-migrate without TLS on a port mounts nothing for it', () => {
+  expect(mountIn(legacyPod('--peer-auto-tls'), 'peer', aCluster())).toBeUndefined();
+  expect(mountIn(legacyPod('--cert-file=/etc/pki/srv/tls.crt'), 'peer', aCluster())).toBeUndefined();
+  expect(mountIn(legacyPod('--cert-file=/etc/pki/srv/tls.crt'), 'client', aCluster())).toStrictEqual({
+    leaf: 'server-secret',
+  });
+  expect(mountIn(legacyPod('--cert-file=/elsewhere/tls.crt'), 'client', aCluster())).toBeUndefined();
+});
+
 function mounted(members: readonly EtcdMember[], pod: Pod | undefined, trust?: EtcdClusterStatus['trust']): Mounted {
   const stores = { members: { byIndex: () => members }, pods: { get: () => pod } };
   const cluster = aCluster({ status: { ...FORMED, ...(trust && { trust }) } });
