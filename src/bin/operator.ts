@@ -21,6 +21,7 @@ import { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
 import { missingKinds, serve, whenSynced } from '../runtime/manager.ts';
 import { createMetrics, LATENCY, type Metrics } from '../runtime/metrics.ts';
+import { baselineMetrics } from './baseline-metrics.ts';
 import { startControllers } from './controllers.ts';
 import { reportCrashes } from './crash.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
@@ -123,7 +124,10 @@ async function servePages({ flags, metrics, heartbeat, parts }: Process): Promis
       return ready({ unsynced: unsynced(), missing, outdated, notes, sinceResponseMs, observeOnly: flags.observeOnly });
     },
   };
-  const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
+  const metricsPage = async () => ({
+    code: 200,
+    text: `${await metrics.registry.metrics()}\n${await baselineMetrics(metrics.registry)}`,
+  });
   const servers = await Promise.all([
     serve(flags.healthProbeBindAddress, probes),
     serve(flags.metricsBindAddress, { '/metrics': metricsPage }),
