@@ -22,7 +22,9 @@ export const isClusterDeleted = ({ cluster }: World): boolean => !cluster || isD
 export function groupOf(world: World): Group | undefined {
   const { metadata, status } = world.cluster ?? {};
   if (metadata?.uid === undefined) return undefined;
-  const ours = world.kubelet.bootstraps.filter(({ token }) => token.endsWith(metadata.uid ?? ''));
+  // That of a cluster which etcd-migrate has adopted is older than its uid.
+  const isOurs = (token: string): boolean => token.endsWith(metadata.uid ?? '') || token === status?.clusterToken;
+  const ours = world.kubelet.bootstraps.filter(({ token }) => isOurs(token));
   const recorded = ours.findLast(({ group }) => hexId(group.clusterId) === status?.clusterID);
   return (recorded ?? ours.at(-1))?.group;
 }

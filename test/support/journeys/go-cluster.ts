@@ -6,13 +6,13 @@ import {
   claim,
   clusterStatus,
   type GoCluster,
-  hostOf,
   type Manifest,
   type MemberParts,
   memberObject,
   memberPod,
   memberStatus,
   type Owner,
+  peerURL,
   STORAGE,
   services,
 } from './go-manifests.ts';
@@ -35,7 +35,7 @@ export async function asGoOperator(tenant: Tenant, cluster: GoCluster): Promise<
     await tenant.kubectl('wait', '--for=condition=Ready', `pod/${member}`, '--timeout=120s');
     const podUID = (await tenant.get('pod', member)).metadata.uid;
     const id = await idOf(etcdctl, peerURL(namespace, cluster, member));
-    await report(tenant, MEMBER_KIND, member, memberStatus(name, member, id, podUID));
+    await report(tenant, MEMBER_KIND, member, memberStatus(cluster, member, id, podUID));
   }
   if (adopted) await disown(tenant, adopted.service, members);
   const clusterID = /"ClusterID" : (\d+)/.exec(await etcdctl('member', 'list', '-w', 'fields'))?.[1] ?? '0';
@@ -57,9 +57,6 @@ async function disown(tenant: Tenant, service: string, members: readonly string[
     JSON.stringify({ metadata: { ownerReferences } }),
   );
 }
-
-const peerURL = (namespace: string, cluster: GoCluster, member: string): string =>
-  `${hostOf(namespace, cluster, member)}:2380`;
 
 /** One member after the other: added as a learner, created, promoted. */
 async function join(

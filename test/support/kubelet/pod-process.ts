@@ -1,7 +1,8 @@
 /** What a kubelet derives from a Pod's spec: the command line of its container, the probe, and the status. Pure. */
 import type { ContainerState, ContainerStatus, Pod } from '../../../src/gen/kube.ts';
 
-const DATA_MOUNT = '/var/lib/etcd';
+/** The second one is that of a StatefulSet which etcd-migrate has adopted. */
+const DATA_MOUNT = /\/var\/(lib|run)\/etcd/;
 
 /** Local paths and addresses in place of those inside a container. */
 export interface Place {

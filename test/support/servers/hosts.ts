@@ -1,8 +1,9 @@
 /**
- * A cluster's DNS as a private hosts file for each Service: members resolve each other by the names in their own command lines.
+ * A cluster's DNS as a private hosts file for each Service, with the names of its namespace: members resolve each other by the names in
+ * their own command lines, and those of an adopted cluster are under two Services.
  * A process sees its file through a mount namespace of its own, which ends with it; the machine's hosts file is not changed.
  */
-import { appendFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Addresses } from './addresses.ts';
 
@@ -20,6 +21,8 @@ export class Hosts {
   readonly #folder: string;
   readonly #addresses: Addresses;
   readonly #known = new Map<string, Promise<string>>();
+  /** By namespace: its files, and the lines that each of them has. */
+  readonly #files = new Map<string, { readonly paths: Set<string>; readonly lines: string[] }>();
 
   constructor(folder: string, addresses: Addresses) {
     this.#folder = join(folder, 'hosts');
@@ -45,14 +48,28 @@ export class Hosts {
 
   async #add(host: Host, full: string): Promise<string> {
     const address = await this.#addresses.next();
-    appendFileSync(this.#fileOf(host), `${address} ${full}\n`);
+    this.#fileOf(host);
+    const { paths, lines } = this.#of(host);
+    const line = `${address} ${full}\n`;
+    lines.push(line);
+    for (const path of paths) appendFileSync(path, line);
     return address;
   }
 
-  #fileOf({ service, namespace }: Host): string {
+  #of({ namespace }: Host) {
+    const files = this.#files.get(namespace) ?? { paths: new Set(), lines: [] };
+    this.#files.set(namespace, files);
+    return files;
+  }
+
+  #fileOf(host: Host): string {
+    const { service, namespace } = host;
+    const { paths, lines } = this.#of(host);
     const path = join(this.#folder, `${namespace}.${service}`);
     // All connections come from this address: it needs the name of a Pod, with the domain, as a cluster's DNS has it.
-    if (!existsSync(path)) writeFileSync(path, `127.0.0.1 localhost pod.${service}.${namespace}.svc.cluster.local\n`);
+    const head = `127.0.0.1 localhost pod.${service}.${namespace}.svc.cluster.local\n`;
+    if (!paths.has(path)) writeFileSync(path, head + lines.join(''));
+    paths.add(path);
     return path;
   }
 }
