@@ -174,6 +174,8 @@ export interface PruneTask {
   readonly restored?: { readonly name: string; readonly uid?: string };
   /** The newest stored snapshots as the operator has recorded them: a later or different manifest may be forged. */
   readonly recorded?: readonly { readonly name: string; readonly uid?: string; readonly sha256: string }[];
+  /** After this minute each snapshot is among them. Absent: after the first of them. Those that a drill proved are recorded for longer. */
+  readonly allRecordedFrom?: number;
   /** Snapshots that a scrub found damaged: none of them counts as a good copy. */
   readonly damaged?: readonly Scrubbed[];
   /** Milliseconds since 1970, by the operator's clock. */
@@ -209,8 +211,13 @@ export interface ProbeTask extends Pick<PruneTask, 'at' | 'prefix' | 'schedule' 
 
 /** Reads one stored snapshot of the schedule from end to end: the one that was not verified for the longest time. */
 export interface ScrubTask
-  extends Pick<PruneTask, 'at' | 'prefix' | 'cluster' | 'schedule' | 'encrypted' | 'recorded' | 'damaged' | 'now'> {
+  extends Pick<
+    PruneTask,
+    'at' | 'prefix' | 'cluster' | 'schedule' | 'encrypted' | 'recorded' | 'allRecordedFrom' | 'damaged' | 'now'
+  > {
   readonly task: 'scrub';
+  /** The newest snapshot that was stored there, which the retention never deletes. */
+  readonly newest?: { readonly name: string; readonly uid: string; readonly key: string };
   /** When earlier scrubs and drills ended, in milliseconds since 1970. A snapshot without one was verified when it was taken. */
   readonly verified: readonly (Scrubbed & { readonly time: number })[];
   readonly bytesPerSecond: number;

@@ -68,6 +68,15 @@ test('the minute in the name counts when the clock of the node was behind', asyn
   expect((await newest('prod'))[0]).toBe(behind);
 });
 
+test('a forged date that does not exist leaves the others in order', async () => {
+  const [old, forged, young] = [
+    await snapshot('prod/', 9),
+    await snapshot('prod/', 5, { takenAt: '2026-99-99T99:99:99Z' }),
+    await snapshot('prod/', 1),
+  ];
+  expect(await newest('prod')).toEqual([young, forged, old]);
+});
+
 test('with snapshots of two clusters none is chosen, until one of them is named', async () => {
   const other = { ...manifestOf('x', 1).cluster, name: 'other' };
   const mine = await snapshot('', 3);

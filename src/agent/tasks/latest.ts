@@ -22,9 +22,9 @@ interface Whole {
 
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** By the operator's clock, which has set the minute in the name, where that is later. */
+/** By the operator's clock, which has set the minute in the name, where that is later. A date that does not exist must not spoil the order. */
 const timeOf = ({ takenAt, schedule, snapshot }: Manifest): number =>
-  Math.max(Date.parse(takenAt), slotOf(schedule?.name ?? '', snapshot.name) ?? 0);
+  Math.max(Date.parse(takenAt) || 0, slotOf(schedule?.name ?? '', snapshot.name) ?? 0);
 
 /** The keys, the newest first. `wanted.key` is the folder. */
 export async function newestFirst(

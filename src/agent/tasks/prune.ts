@@ -11,7 +11,16 @@ import { AgentFailure, misconfigured } from '../failure.ts';
 import { type KeyRing, mountedKeys } from '../format/seal-key.ts';
 import { type Deletion, openStore, type Store } from '../stores/store.ts';
 import { inParallel } from './in-parallel.ts';
-import { historyOf, listedPrefix, type Reading, type Snapshot, UNFINISHED_MS, WIDTH } from './stored-history.ts';
+import {
+  historyOf,
+  isOrphan,
+  listedPrefix,
+  type Reading,
+  type Remnant,
+  type Snapshot,
+  UNFINISHED_MS,
+  WIDTH,
+} from './stored-history.ts';
 
 type Pruned = Omit<Extract<Success, { readonly task: 'prune' }>, 'ok' | 'task'>;
 type Removal = Deletion | 'locked' | 'foreign';
@@ -32,20 +41,25 @@ export async function prune(
 ): Promise<Pruned> {
   const reading = { store, task, say, signal, keys };
   const policy = policyOf(task.retention);
-  const { snapshots, withoutObject, withoutManifest } = await historyOf(reading);
-  const { keep, remove } = retain(snapshots, policy, task.now);
-  for (const { entry, because } of keep) say(`kept: ${store.uri(entry.key)} (${because.join(', ')})`);
-  const removals = await inParallel(remove, WIDTH, (entry) => removeSnapshot(reading, entry));
-  await removeLeftovers(reading, withoutObject, withoutManifest);
+  const { snapshots, remnants } = await historyOf(reading);
+  const { keep, remove } = retain<Snapshot | Remnant>([...snapshots, ...remnants], policy, task.now);
+  for (const { entry, because } of keep) say(`kept: ${store.uri(entry.key)}${lackOf(entry)} (${because.join(', ')})`);
+  const removals = await inParallel(remove.filter(isSnapshot), WIDTH, (entry) => removeSnapshot(reading, entry));
+  for (const entry of remove) if (!isSnapshot(entry)) await removeRemnant(reading, entry);
+  const uploads = await store.removeUnfinished(listedPrefix(task), task.now - UNFINISHED_MS);
+  if (uploads > 0) say(`removed: ${uploads} unfinished uploads`);
   const count = (...of: readonly Removal[]): number => removals.filter((each) => of.includes(each)).length;
   const [removed, locked, hidden] = [count('deleted', 'hidden'), count('locked'), count('hidden')];
   return {
-    kept: keep.length + (remove.length - removed),
+    kept: snapshots.length - removed,
     removed,
     ...(locked > 0 && { locked }),
     ...(hidden > 0 && { hidden }),
   };
 }
+
+const isSnapshot = (entry: Snapshot | Remnant): entry is Snapshot => !('lacks' in entry);
+const lackOf = (entry: Snapshot | Remnant): string => ('lacks' in entry ? `, which has no ${entry.lacks}` : '');
 
 function policyOf({ maxAge, ...counts }: PruneTask['retention']): RetentionPolicy {
   const age = maxAge === undefined ? undefined : parseDuration(maxAge);
@@ -84,19 +98,15 @@ async function removeObject(store: Store, key: string, say: (line: string) => vo
   }
 }
 
-async function removeLeftovers(
-  { store, task, say }: Reading,
-  withoutObject: readonly string[],
-  withoutManifest: readonly string[],
-): Promise<void> {
-  for (const key of withoutObject) {
+/** What the retention would have kept stays: a scrub reports what is lost, and an object alone can still be restored. */
+async function removeRemnant(reading: Reading, { key, lacks }: Remnant): Promise<void> {
+  const { store, say } = reading;
+  if (lacks === 'object') {
     say(`removed: the manifest of ${store.uri(key)}, which no longer exists`);
     await store.delete(`${key}${MANIFEST}`);
-  }
-  for (const key of withoutManifest) {
+  } else if (await isOrphan(reading, key)) {
+    // Asked again: a copy of an old snapshot has its manifest a moment after its object.
     say(`unfinished: ${store.uri(key)} has no manifest`);
     await removeObject(store, key, say);
   }
-  const uploads = await store.removeUnfinished(listedPrefix(task), task.now - UNFINISHED_MS);
-  if (uploads > 0) say(`removed: ${uploads} unfinished uploads`);
 }

@@ -24,6 +24,8 @@ interface Candidate {
   /** When it was stored, as far as its manifest says so. */
   readonly takenAt: number;
   readonly sizeBytes?: number;
+  /** Known without reading it. */
+  readonly isLost?: true;
   /** Throws unless the snapshot is as it was when it was stored. */
   readonly verify: () => Promise<void>;
 }
@@ -51,11 +53,15 @@ export async function runScrub(task: ScrubTask, signal: AbortSignal): Promise<Su
 export async function scrub(scrubbing: Scrubbing): Promise<Scrubbed> {
   const { store, task, say, signal } = scrubbing;
   const history = await historyOf(scrubbing);
-  const candidates = candidatesOf(scrubbing, history);
-  const absent = absentOf(task, history);
+  const candidates = [...candidatesOf(scrubbing, history), ...(await newestLost(scrubbing, history))];
+  const absent = absentOf(task, candidates, history);
   const result = { ok: true, task: 'scrub', ...(absent.length > 0 && { absent }) } as const;
   const [chosen] = candidates.toSorted(
-    (a, b) => verifiedAt(task, a) - verifiedAt(task, b) || a.takenAt - b.takenAt || (a.key < b.key ? -1 : 1),
+    (a, b) =>
+      Number(isNews(task, b)) - Number(isNews(task, a)) ||
+      verifiedAt(task, a) - verifiedAt(task, b) ||
+      a.takenAt - b.takenAt ||
+      (a.key < b.key ? -1 : 1),
   );
   if (!chosen) return result;
   const { name, uid, sizeBytes } = chosen;
@@ -76,25 +82,40 @@ export async function scrub(scrubbing: Scrubbing): Promise<Scrubbed> {
 /** What the manifest says is no reason to verify a snapshot later: a forged one would otherwise keep all others from being read. */
 function candidatesOf(
   scrubbing: Scrubbing,
-  { snapshots, withoutObject, withDamagedManifest }: History,
+  { snapshots, remnants, withDamagedManifest }: History,
 ): readonly Candidate[] {
-  const { store, task } = scrubbing;
-  const lost = (key: string, reason: Damage, how: string): Candidate => ({
-    key,
-    name: snapshotIn(key),
-    takenAt: slotIn(task, snapshotIn(key)) ?? 0,
-    verify: () => Promise.reject(new AgentFailure(reason, `${store.uri(key)} ${how}`)),
-  });
+  const withoutObject = remnants.filter(({ lacks }) => lacks === 'object');
   return [
     ...snapshots.flatMap((snapshot) => candidateOf(scrubbing, snapshot) ?? []),
-    ...withoutObject.map((key) =>
-      lost(key, 'ObjectNotFound', 'no longer exists, and its manifest does: find out what deleted it'),
+    ...withoutObject.map(({ key }) =>
+      lost(scrubbing, key, 'ObjectNotFound', 'no longer exists, and its manifest does: find out what deleted it'),
     ),
     ...withDamagedManifest.map((key) =>
-      lost(key, 'ManifestDamaged', 'has a manifest that cannot be read: take a new snapshot'),
+      lost(scrubbing, key, 'ManifestDamaged', 'has a manifest that cannot be read: take a new snapshot'),
     ),
-  ].filter(({ name }) => slotIn(task, name) !== undefined);
+  ].filter(({ name }) => slotIn(scrubbing.task, name) !== undefined);
 }
+
+const lost = ({ store, task }: Scrubbing, key: string, reason: Damage, how: string): Candidate => ({
+  key,
+  name: snapshotIn(key),
+  takenAt: slotIn(task, snapshotIn(key)) ?? 0,
+  isLost: true,
+  verify: () => Promise.reject(new AgentFailure(reason, `${store.uri(key)} ${how}`)),
+});
+
+/** A bucket that was emptied has nothing that could be read: only the operator knows what has to be there. */
+async function newestLost(scrubbing: Scrubbing, history: History): Promise<readonly Candidate[]> {
+  const { store, task } = scrubbing;
+  const { name, uid, key } = task.newest ?? {};
+  if (name === undefined || key === undefined || storedIn(history).has(name) || (await store.head(key))) return [];
+  const how = 'no longer exists, nor does its manifest, and retention never deletes the newest one: find out what did';
+  return [{ ...lost(scrubbing, key, 'ObjectNotFound', how), name, ...present({ uid }) }];
+}
+
+/** Reported before anything is read: one that is lost is one too many, and a scrub reports one. */
+const isNews = ({ damaged = [] }: ScrubTask, { name, isLost }: Candidate): boolean =>
+  isLost === true && !damaged.some((each) => each.name === name);
 
 /** `undefined`: the schedule has not taken it, as far as anything shows. One that differs from the operator's record was replaced. */
 function candidateOf(scrubbing: Scrubbing, { key, takenAt, manifest, doubt }: Snapshot): Candidate | undefined {
@@ -127,13 +148,13 @@ function verifiedAt({ verified }: ScrubTask, { name, uid, takenAt }: Candidate):
 }
 
 /** A snapshot that retention or a user has deleted is no longer a damaged one. */
-function absentOf(
-  { damaged = [] }: ScrubTask,
-  { snapshots, withoutObject, withDamagedManifest }: History,
-): readonly string[] {
-  const stored = new Set([
-    ...snapshots.map(({ manifest }) => manifest.snapshot.name),
-    ...[...withoutObject, ...withDamagedManifest].map(snapshotIn),
-  ]);
-  return damaged.flatMap(({ name }) => (stored.has(name) ? [] : [name])).slice(0, MAX_ABSENT);
+function absentOf({ damaged = [] }: ScrubTask, candidates: readonly Candidate[], history: History): readonly string[] {
+  const known = new Set([...storedIn(history), ...candidates.map(({ name }) => name)]);
+  return damaged.flatMap(({ name }) => (known.has(name) ? [] : [name])).slice(0, MAX_ABSENT);
 }
+
+const storedIn = ({ snapshots, remnants, withDamagedManifest }: History): ReadonlySet<string> =>
+  new Set([
+    ...snapshots.map(({ manifest }) => manifest.snapshot.name),
+    ...[...remnants.map(({ key }) => key), ...withDamagedManifest].map(snapshotIn),
+  ]);

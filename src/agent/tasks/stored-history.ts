@@ -4,7 +4,7 @@ import { MANIFEST, type PruneTask } from '../../domain/agent-task.ts';
 import { present } from '../../lib/present.ts';
 import type { Stored } from '../../lib/retention.ts';
 import { AgentFailure } from '../failure.ts';
-import { baseName, type Manifest, type ReadManifest, readManifest } from '../format/manifest.ts';
+import { baseName, type ReadManifest, readManifest } from '../format/manifest.ts';
 import type { KeyRing } from '../format/seal-key.ts';
 import type { Store } from '../stores/store.ts';
 import { inParallel } from './in-parallel.ts';
@@ -15,18 +15,24 @@ export interface Snapshot extends Stored {
   readonly doubt?: string;
 }
 
+/** Half a snapshot: what a killed agent left, or what is left of one that was lost. */
+export interface Remnant extends Stored {
+  readonly lacks: 'object' | 'manifest';
+}
+
 export interface History {
   readonly snapshots: readonly Snapshot[];
-  /** Manifests without an object. */
-  readonly withoutObject: readonly string[];
+  /** Manifests without an object; and objects of this schedule without a manifest, where no agent writes one any more. */
+  readonly remnants: readonly Remnant[];
   /** Objects of this schedule whose manifest cannot be read. */
   readonly withDamagedManifest: readonly string[];
-  /** Objects of this schedule without a manifest: no agent writes one after this time. */
-  readonly withoutManifest: readonly string[];
 }
 
 /** Whose snapshots are read. */
-type HistoryTask = Pick<PruneTask, 'prefix' | 'cluster' | 'schedule' | 'restored' | 'recorded' | 'damaged' | 'now'>;
+type HistoryTask = Pick<
+  PruneTask,
+  'prefix' | 'cluster' | 'schedule' | 'restored' | 'recorded' | 'allRecordedFrom' | 'damaged' | 'now'
+>;
 
 export interface Reading {
   readonly store: Store;
@@ -57,12 +63,13 @@ export async function historyOf(reading: Reading): Promise<History> {
   const described = keys.filter((key) => key.endsWith(MANIFEST)).map((key) => key.slice(0, -MANIFEST.length));
   const found = await inParallel(described, WIDTH, (key) => snapshotAt(reading, key, sizes.get(key)));
   const bare = keys.filter((key) => isUnfinished(task, key) && !sizes.has(`${key}${MANIFEST}`));
-  const orphans = await inParallel(bare, WIDTH, async (key) => ((await isOrphan(reading, key)) ? [key] : []));
+  const orphans = await inParallel(bare, WIDTH, async (key) =>
+    (await isOrphan(reading, key)) ? [orphanAt(task, key)] : [],
+  );
   return {
     snapshots: found.flatMap((each) => (each?.is === 'snapshot' ? [each.snapshot] : [])),
-    withoutObject: found.flatMap((each) => (each?.is === 'withoutObject' ? [each.key] : [])),
+    remnants: [...found.flatMap((each) => (each?.is === 'remnant' ? [each.remnant] : [])), ...orphans.flat()],
     withDamagedManifest: found.flatMap((each) => (each?.is === 'withDamagedManifest' ? [each.key] : [])),
-    withoutManifest: orphans.flat(),
   };
 }
 
@@ -71,7 +78,8 @@ const isBeside = (task: HistoryTask, key: string): boolean => !key.slice(listedP
 
 type Described =
   | { readonly is: 'snapshot'; readonly snapshot: Snapshot }
-  | { readonly is: 'withoutObject' | 'withDamagedManifest'; readonly key: string };
+  | { readonly is: 'remnant'; readonly remnant: Remnant }
+  | { readonly is: 'withDamagedManifest'; readonly key: string };
 
 /** `undefined`: foreign, or unreadable. */
 async function snapshotAt(
@@ -87,7 +95,8 @@ async function snapshotAt(
   if (manifest?.cluster.uid !== task.cluster.uid || manifest.schedule?.uid !== task.schedule.uid) return undefined;
   // A listing may be stale: the object itself is read before it counts as deleted.
   const size = listedSize ?? (await store.head(key))?.size;
-  if (size === undefined) return { is: 'withoutObject', key };
+  const takenAt = timeOf(reading, manifest);
+  if (size === undefined) return { is: 'remnant', remnant: { key, takenAt, good: false, lacks: 'object' } };
   if (size !== manifest.object.sizeBytes)
     say(`damaged: ${store.uri(key)} has ${size} bytes, and ${manifest.object.sizeBytes} were stored`);
   const doubt = doubtAbout(reading, manifest);
@@ -97,26 +106,33 @@ async function snapshotAt(
   if (isDamaged) say(`damaged: a scrub found that ${store.uri(key)} cannot be restored`);
   const snapshot = {
     key,
-    takenAt: timeOf(task, manifest),
+    takenAt,
     good: size === manifest.object.sizeBytes && doubt === undefined && !isDamaged,
-    restorable: task.restored !== undefined && (task.restored.name === name || task.restored.uid === uid),
+    restorable: isRestored(task, name, uid),
     manifest,
     ...present({ doubt }),
   };
   return { is: 'snapshot', snapshot };
 }
 
+const isRestored = ({ restored }: HistoryTask, name: string, uid?: string): boolean =>
+  restored !== undefined && (restored.name === name || (uid !== undefined && restored.uid === uid));
+
 export const slotIn = ({ schedule }: Pick<HistoryTask, 'schedule'>, snapshot: string): number | undefined =>
   slotOf(schedule.name, snapshot);
 
 /**
  * By the operator's clock, which has set the minute in the name, or by that of the agent's node if that is later: by a
- * node whose clock is behind, a snapshot would be too old as soon as it is taken.
+ * node whose clock is behind, a snapshot would be too old as soon as it is taken. The time in a manifest that any client may have
+ * written does not count: forged ones would be newer than all real ones, and push them out.
  */
-function timeOf(task: HistoryTask, { takenAt, snapshot }: Manifest): number {
-  const time = Date.parse(takenAt);
-  return Number.isNaN(time) ? Number.POSITIVE_INFINITY : Math.max(time, slotIn(task, snapshot.name) ?? time);
+function timeOf({ task }: Pick<Reading, 'task'>, { takenAt, snapshot, authentic }: ReadManifest): number {
+  const [time, slot] = [Date.parse(takenAt), slotIn(task, snapshot.name)];
+  if (slot !== undefined && !authentic && !recordOf(task, snapshot.name)) return slot;
+  return Number.isNaN(time) ? Number.POSITIVE_INFINITY : Math.max(time, slot ?? time);
 }
+
+const recordOf = ({ recorded }: HistoryTask, snapshot: string) => recorded?.find(({ name }) => name === snapshot);
 
 /**
  * Why a manifest may be forged. Who may only write to the bucket could otherwise push real snapshots out of the
@@ -127,13 +143,14 @@ export function doubtAbout(
   { snapshot, object, authentic }: ReadManifest,
 ): string | undefined {
   const { recorded = [] } = task;
-  const [slot, times] = [slotIn(task, snapshot.name), recorded.flatMap(({ name }) => slotIn(task, name) ?? [])];
+  const slot = slotIn(task, snapshot.name);
+  const { allRecordedFrom = Math.min(...recorded.flatMap(({ name }) => slotIn(task, name) ?? [])) } = task;
   if (slot === undefined || !object.key.startsWith(`${snapshot.name}.db`))
     return 'its name is none that the schedule gives';
-  const record = recorded.find(({ name }) => name === snapshot.name);
+  const record = recordOf(task, snapshot.name);
   if (!record && authentic) return undefined;
   if (!record && keys) return 'its manifest is not authenticated with a key of the Secret';
-  if (!record) return slot > Math.min(...times) ? 'the operator has no record of it' : undefined;
+  if (!record) return slot > allRecordedFrom ? 'the operator has no record of it' : undefined;
   const isSame = (record.uid ?? snapshot.uid) === snapshot.uid && record.sha256 === object.sha256;
   return isSame ? undefined : 'the operator has recorded another uid or SHA-256';
 }
@@ -160,6 +177,12 @@ function isUnfinished(task: HistoryTask, key: string): boolean {
   return slot !== undefined && slot < task.now - UNFINISHED_MS;
 }
 
+/** A whole snapshot all the same, if it was its manifest that was lost: it is kept for as long as others of its age. */
+function orphanAt(task: HistoryTask, key: string): Remnant {
+  const name = snapshotIn(key);
+  return { key, takenAt: slotIn(task, name) ?? 0, good: false, restorable: isRestored(task, name), lacks: 'manifest' };
+}
+
 /** The object itself says whose it is: a name alone may be that of a schedule in another namespace. */
-const isOrphan = async ({ store, task }: Reading, key: string): Promise<boolean> =>
+export const isOrphan = async ({ store, task }: Pick<Reading, 'store' | 'task'>, key: string): Promise<boolean> =>
   (await store.head(key))?.schedule === task.schedule.uid && (await store.head(`${key}${MANIFEST}`)) === undefined;

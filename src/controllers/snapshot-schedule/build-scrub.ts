@@ -3,10 +3,11 @@ import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { scrubJobName } from '../../api/names.ts';
 import { agentContainer, agentPodSpec, locationFiles } from '../../domain/agent-pod.ts';
-import { MOUNTS, placeOf, type ScrubTask } from '../../domain/agent-task.ts';
+import { MOUNTS, objectKeyOf, placeOf, type ScrubTask } from '../../domain/agent-task.ts';
 import { identity } from '../../domain/ownership.ts';
 import { SCRUB_BYTES_PER_SECOND, SCRUB_DEADLINE_SECONDS } from '../../domain/timing.ts';
 import type { Job } from '../../gen/kube.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
 import { present } from '../../lib/present.ts';
 import { damagedOf, type For, folderOf, jobOf, recordedOf } from './build.ts';
 
@@ -22,6 +23,17 @@ function verifiedOf({ status = {} }: EtcdSnapshotSchedule): ScrubTask['verified'
     ...present({ uid }),
     time: Date.parse(time),
   }));
+}
+
+/** Unless the destination was changed since: nothing was stored at the new one yet. */
+function newestOf(
+  { spec, status = {} }: EtcdSnapshotSchedule,
+  runs: readonly EtcdSnapshot[],
+): Pick<ScrubTask, 'newest'> {
+  const run = runs.find((each) => identity(each).name === status.lastSuccessful?.name);
+  if (!run || !sameJson([run.spec.destination, run.spec.layout], [spec.destination, spec.layout])) return {};
+  const { name, uid } = identity(run);
+  return { newest: { name, uid, key: objectKeyOf(run.spec, identity(run)) } };
 }
 
 export function scrubJob(
@@ -43,6 +55,7 @@ export function scrubJob(
     ...(encryption && { encrypted: true }),
     ...recordedOf(schedule, runs),
     ...damagedOf(schedule),
+    ...newestOf(schedule, runs),
     verified: verifiedOf(schedule),
     bytesPerSecond: SCRUB_BYTES_PER_SECOND,
     now,

@@ -27,6 +27,20 @@ test('a prune Job has the uid and SHA-256 of the newest stored snapshots, also o
   );
   const recordedIn = (schedule: EtcdSnapshotSchedule, of_: readonly EtcdSnapshot[]) =>
     pruneTaskOf(pruneJob({ ...of, schedule, run: 'x', runs: of_, retention: { keepLast: 3 }, now: 1 })).recorded;
+  const fromIn = (limit: number | undefined, of_: readonly EtcdSnapshot[]) => {
+    const schedule = aSchedule(limit === undefined ? {} : { successfulSnapshotsHistoryLimit: limit });
+    return pruneTaskOf(pruneJob({ ...of, schedule, run: 'x', runs: of_, retention: {}, now: 1 })).allRecordedFrom;
+  };
+  const [proven] = runs;
+  for (const [limit, hour] of [
+    [undefined, 19],
+    [5, 17],
+    [0, 21],
+    [100, 2],
+  ] as const)
+    expect(fromIn(limit, [...(proven && limit !== 100 ? [proven] : []), ...runs.slice(2)])).toBe(
+      Date.UTC(2026, 2, 1, hour),
+    );
   const all = recordedIn(of.schedule, runs);
   expect(all).toHaveLength(20);
   expect(all?.at(-1)).toEqual({ name: 'hourly-202603012100', uid: runs[21]?.metadata.uid, sha256: checksum(21) });

@@ -5,7 +5,14 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { damagedIn, type EtcdSnapshotSchedule, type Retention } from '../../api/etcd-snapshot-schedule.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
-import { ABOUT_ANNOTATION, agentLabels, drillJobName, etcdSnapshotSchedules, pruneJobName } from '../../api/names.ts';
+import {
+  ABOUT_ANNOTATION,
+  agentLabels,
+  drillJobName,
+  etcdSnapshotSchedules,
+  pruneJobName,
+  slotOf,
+} from '../../api/names.ts';
 import { etcdImageOf, type ImagePolicy } from '../../api/security.ts';
 import type { SnapshotLocation } from '../../api/snapshot-location.ts';
 import {
@@ -35,6 +42,7 @@ import type { Job, PodSpec, ResourceRequirements } from '../../gen/kube.ts';
 import { hash32 } from '../../lib/hash.ts';
 import { present } from '../../lib/present.ts';
 import { quantityBytes } from '../../lib/quantity.ts';
+import { SUCCESSFUL_HISTORY } from './observed.ts';
 
 const GIB = 2 ** 30;
 const MIB = 2 ** 20;
@@ -114,21 +122,30 @@ function restoredOf({ status }: EtcdSnapshotSchedule): Pick<PruneTask, 'restored
 /** The task is an environment variable: not all that a history limit may keep. */
 const MAX_RECORDED = 20;
 
-/** By name: `runs` are sorted by it. */
+/**
+ * By name, and so by their minute. Beside the newest ones, which the history limit keeps, there may be some that are kept because
+ * a drill proved them or their copy is pending: between these, most are no longer recorded.
+ */
 export function recordedOf(
-  { status }: EtcdSnapshotSchedule,
+  { spec, status, ...schedule }: EtcdSnapshotSchedule,
   runs: readonly EtcdSnapshot[],
-): Pick<PruneTask, 'recorded'> {
+): Pick<PruneTask, 'recorded' | 'allRecordedFrom'> {
   const last = status?.lastSuccessful;
   const all = [
     ...(last && !runs.some((run) => identity(run).name === last.name) ? [{ ...last, uid: undefined }] : []),
     ...runs.map((run) => ({ ...identity(run), artifact: run.status?.artifact })),
   ];
-  const recorded = all.flatMap(({ name, uid, artifact }) => {
-    const [, sha256] = /^sha256:([0-9a-f]{64})$/.exec(artifact?.checksum ?? '') ?? [];
-    return sha256 === undefined ? [] : [{ name, ...present({ uid }), sha256 }];
-  });
-  return recorded.length === 0 ? {} : { recorded: recorded.slice(-MAX_RECORDED) };
+  const recorded = all
+    .flatMap(({ name, uid, artifact }) => {
+      const [, sha256] = /^sha256:([0-9a-f]{64})$/.exec(artifact?.checksum ?? '') ?? [];
+      return sha256 === undefined ? [] : [{ name, ...present({ uid }), sha256 }];
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  if (recorded.length === 0) return {};
+  const limit = Math.max(1, spec.successfulSnapshotsHistoryLimit ?? SUCCESSFUL_HISTORY);
+  const oldest = recorded.slice(-Math.min(limit, MAX_RECORDED))[0];
+  const allRecordedFrom = slotOf(identity(schedule).name, oldest?.name ?? '');
+  return { recorded: recorded.slice(-MAX_RECORDED), ...present({ allRecordedFrom }) };
 }
 
 /** Where the snapshots of a schedule are stored. */

@@ -38,6 +38,9 @@ export interface Observed {
   readonly copiesNotPermitted?: string;
 }
 
+/** Of EtcdSnapshots, unless the spec states another number. */
+export const SUCCESSFUL_HISTORY = 3;
+
 export const statusBefore = (o: Observed): EtcdSnapshotScheduleStatus => o.object.status ?? {};
 /** A snapshot has finished when it is stored, or has failed. */
 export const isStored = ({ status }: EtcdSnapshot): boolean =>

@@ -77,9 +77,10 @@ export function scrubHistory(o: Observed): ScrubHistory {
   if (!snapshot || slotOf(identity(o.object).name, snapshot.name) === undefined)
     return { nextScrubTime: after(intervalMs), lastScrub: { time, succeeded: true }, scrubbed: stillStored };
   const { name, uid } = snapshot;
+  const isDamaged = damage !== undefined && !damagedIn(before).some((each) => each.name === name);
   const found = damage && { reason: damage.reason, message: printable(damage.message) };
   return {
-    nextScrubTime: after(intervalMs),
+    nextScrubTime: after(isDamaged ? Math.min(SCRUB_RETRY_MS, intervalMs) : intervalMs), // it may not be the only one
     lastScrub: { name, time, succeeded: !damage, ...present({ sizeBytes }), ...found },
     scrubbed: bounded([
       ...stillStored.filter((each) => each.name !== name),

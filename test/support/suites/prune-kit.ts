@@ -50,6 +50,7 @@ export function folder({ store, putByOthers }: Suite, prefix: string) {
     store.put(`${prefix}/${key}`, once(bytes), { uid, schedule, replace: false, signal: NEVER });
   const reported: string[] = [];
   return {
+    prefix,
     store,
     reported,
     put,

@@ -108,6 +108,80 @@ export const SHARED_BUCKET_CASES: readonly Case[] = [
   ],
 
   [
+    'forged snapshots of old minutes that say they were taken just now push out no recorded one',
+    async (it) => {
+      const real = [await it.snapshot(9), await it.snapshot(5), await it.snapshot(3)];
+      const recorded = real.map((key) => ({ name: key.replace('.db', ''), uid: `uid-${key}`, sha256: 'a'.repeat(64) }));
+      const takenAt = new Date(NOW - HOUR).toISOString();
+      for (const hours of [100, 101, 102, 103]) await it.snapshot(hours, { takenAt });
+      await it.run({ keepLast: 3 }, { recorded });
+      expect(await it.keys(), ABOUT_DATA).toEqual(real.flatMap(both));
+    },
+  ],
+
+  [
+    'between one that a drill proved and the newest ones, snapshots that are not recorded any more count as good',
+    async (it) => {
+      const names = [];
+      for (const hours of [90, 8, 7, 6, 2, 1]) names.push(await it.snapshot(hours));
+      const [proven = '', ...rest] = names;
+      const recorded = [proven, ...rest.slice(-2)].map((key) => ({
+        name: key.replace('.db', ''),
+        uid: `uid-${key}`,
+        sha256: 'a'.repeat(64),
+      }));
+      await it.run({ keepLast: 4 }, { recorded, allRecordedFrom: NOW - 2 * HOUR });
+      expect(await it.keys(), ABOUT_DATA).toEqual(rest.slice(1).flatMap(both));
+      expect(it.reported.filter((line) => line.startsWith('not trusted'))).toEqual([]);
+    },
+  ],
+
+  [
+    'an object whose manifest was lost is kept for as long as others of its age, and the newest good one beside it',
+    async (it) => {
+      const [old, lost, good] = [
+        await it.snapshot(90),
+        await it.snapshot(60, {}, { data: DATA, schedule: SCHEDULE.uid }),
+        await it.snapshot(1),
+      ];
+      await it.store.delete(`${it.prefix}/${lost}${MANIFEST}`);
+      expect(await it.run({ keepLast: 2 }), ABOUT_DATA).toEqual({ kept: 2, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual([...both(old), lost, ...both(good)]);
+      expect(await it.run({ keepLast: 1 }, { restored: { name: lost.replace('.db', '') } }), ABOUT_DATA).toMatchObject({
+        removed: 1,
+      });
+      expect(await it.keys(), ABOUT_DATA).toEqual([lost, ...both(good)]);
+      await it.run({ keepLast: 1 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(both(good));
+    },
+  ],
+
+  [
+    'a copy that gets its manifest while retention reads the folder is not removed as unfinished',
+    async (it) => {
+      const late = await it.snapshot(60, {}, { data: DATA, schedule: SCHEDULE.uid });
+      const good = await it.snapshot(1);
+      let isLate = true;
+      const list = withMethod(
+        it.store,
+        'list',
+        (store) =>
+          async function* (prefix) {
+            for await (const object of store.list(prefix)) if (!object.key.endsWith(`${late}${MANIFEST}`)) yield object;
+          },
+      );
+      const at = withMethod(list, 'head', (store) => async (key) => {
+        if (!key.endsWith(`${late}${MANIFEST}`)) return store.head(key);
+        if (!isLate) return store.head(key);
+        isLate = false;
+        return undefined;
+      });
+      await it.run({ keepLast: 1 }, { at });
+      expect(await it.keys(), ABOUT_DATA).toEqual([...both(late), ...both(good)]);
+    },
+  ],
+
+  [
     'many manifests are read at once',
     async (it) => {
       for (let hours = 1; hours <= 20; hours++) await it.snapshot(hours);

@@ -107,12 +107,13 @@ const CASES: readonly Case[] = [
   ],
 
   [
-    'a manifest whose object is deleted is removed, and does not count',
+    'a manifest whose object is deleted does not count, and is removed when no rule would keep the snapshot',
     async (it) => {
+      await it.snapshot(9, {}, { data: undefined });
       const good = await it.snapshot(5);
-      await it.snapshot(1, {}, { data: undefined });
+      const lost = await it.snapshot(1, {}, { data: undefined });
       expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
-      expect(await it.keys(), ABOUT_DATA).toEqual(both(good));
+      expect(await it.keys(), ABOUT_DATA).toEqual([...both(good), `${lost}${MANIFEST}`]);
     },
   ],
 

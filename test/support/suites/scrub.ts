@@ -179,6 +179,53 @@ const CASES: readonly Case[] = [
     },
   ],
   [
+    'what is lost is reported before anything is read, each once',
+    async (it, run) => {
+      const [oldest, lost, recent] = [
+        await taken(it, 300),
+        await taken(it, 200, { stored: () => undefined }),
+        nameAt(2),
+      ];
+      await it.put(`${recent}.db`, DATABASE, 'uid', SCHEDULE.uid);
+      await it.put(`${recent}.db${MANIFEST}`, Buffer.from('{'), 'uid');
+      const damaged: { name: string }[] = [];
+      for (const name of [lost, recent, oldest]) {
+        expect((await run({ damaged })).snapshot).toMatchObject({ name });
+        damaged.push({ name });
+      }
+    },
+  ],
+  [
+    'a bucket that was emptied: the newest snapshot is missing, and stays reported',
+    async (it, run) => {
+      const name = nameAt(3);
+      const newest = { name, uid: 'its uid', key: `${it.prefix}/${name}.db` };
+      const missing = { snapshot: { name, uid: 'its uid' }, damage: { reason: 'ObjectNotFound' } };
+      expect(await run({ newest })).toMatchObject(missing);
+      const again = await run({ newest, damaged: [{ name }] });
+      expect([again.absent, again.snapshot?.name]).toEqual([undefined, name]);
+      const older = await taken(it, 9);
+      expect(await run({ newest })).toMatchObject(missing);
+      const known = await run({ newest, damaged: [{ name }], verified: [{ name, time: NOW }] });
+      expect([known.absent, known.snapshot?.name, known.damage]).toEqual([undefined, older, undefined]);
+      await it.put(`${name}.db`, DATABASE, 'its uid', SCHEDULE.uid);
+      expect((await run({ newest })).damage).toBeUndefined();
+    },
+  ],
+  [
+    'a snapshot between one that a drill proved and the newest ones is read, though it is not recorded any more',
+    async (it, run) => {
+      const [proven, middle, newest] = [await taken(it, 90), await taken(it, 40), await taken(it, 1)];
+      const recorded = [proven, newest].map((name) => ({
+        name,
+        uid: `uid-${name}.db`,
+        sha256: digests.get(name) ?? '',
+      }));
+      const verified = recorded.map(({ name }) => ({ name, time: NOW }));
+      expect((await run({ recorded, allRecordedFrom: NOW - 3_600_000, verified })).snapshot?.name).toBe(middle);
+    },
+  ],
+  [
     'damaged ones that are stored no longer are named',
     async (it, run) => {
       const name = await taken(it, 3);

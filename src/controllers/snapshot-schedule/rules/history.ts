@@ -5,9 +5,8 @@ import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-sche
 import { etcdSnapshots } from '../../../api/names.ts';
 import { identity, isBeingDeleted } from '../../../domain/ownership.ts';
 import { type Decision, refTo } from '../../../runtime/plan.ts';
-import { dueTimeIn, hasFailed, isStored, type Observed, statusBefore } from '../observed.ts';
+import { dueTimeIn, hasFailed, isStored, type Observed, SUCCESSFUL_HISTORY, statusBefore } from '../observed.ts';
 
-const SUCCESSFUL = 3;
 const FAILED = 3;
 /** With its EtcdSnapshot, its copy would not be tried again; a second store that is away for weeks must not pile them up. */
 const MAX_COPY_PENDING = 20;
@@ -15,7 +14,7 @@ const MAX_COPY_PENDING = 20;
 /** Only recorded EtcdSnapshots are deleted, and never those that a cluster may be restored from by the name of the schedule. */
 export function trimHistory(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const { lastSuccessful, lastFailed, lastRestored } = statusBefore(o);
-  const { successfulSnapshotsHistoryLimit = SUCCESSFUL, failedSnapshotsHistoryLimit = FAILED } = o.object.spec;
+  const { successfulSnapshotsHistoryLimit = SUCCESSFUL_HISTORY, failedSnapshotsHistoryLimit = FAILED } = o.object.spec;
   const copyPending = o.runs.filter(isCopyPending).slice(-MAX_COPY_PENDING);
   const beyond = (ended: (run: EtcdSnapshot) => boolean, limit: number, recorded: string | undefined) => {
     const known = o.runs.filter(
