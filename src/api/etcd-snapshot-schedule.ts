@@ -247,10 +247,15 @@ export const lastProven = ({ status = {} }: EtcdSnapshotSchedule): EtcdSnapshotS
   damagedIn(status).some(({ name }) => name === status.lastRestored?.name) ? undefined : status.lastRestored;
 
 /** The last stored snapshot, when its restore drill or a scrub has shown that it cannot be restored. */
-export function uselessBackup({ status = {} }: EtcdSnapshotSchedule): Useless | undefined {
+export function uselessBackup(schedule: EtcdSnapshotSchedule): Useless | undefined {
+  const { status = {} } = schedule;
+  const damaged = damagedIn(status).find(({ name }) => name === status.lastSuccessful?.name);
+  return damaged ? { name: damaged.name, reason: damaged.reason } : unrestorableBackup(schedule);
+}
+
+/** The same by its restore drill: then a copy of it cannot be restored either. */
+export function unrestorableBackup({ status = {} }: EtcdSnapshotSchedule): Useless | undefined {
   const { lastDrill, lastSuccessful } = status;
-  const damaged = damagedIn(status).find(({ name }) => name === lastSuccessful?.name);
-  if (damaged) return { name: damaged.name, reason: damaged.reason };
   if (!lastDrill || lastDrill.succeeded || lastDrill.name !== lastSuccessful?.name) return undefined;
   const { name, reason = '' } = lastDrill;
   return USELESS.includes(reason) ? { name, reason } : undefined;

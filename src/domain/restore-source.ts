@@ -3,7 +3,12 @@ import type { RestoreSource } from '../api/bootstrap.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
-import { type EtcdSnapshotSchedule, lastProven, uselessBackup } from '../api/etcd-snapshot-schedule.ts';
+import {
+  damagedIn,
+  type EtcdSnapshotSchedule,
+  unrestorableBackup,
+  uselessBackup,
+} from '../api/etcd-snapshot-schedule.ts';
 import type { SnapshotLocation } from '../api/snapshot-location.ts';
 import { present } from '../lib/present.ts';
 import { objectKeyOf } from './agent-task.ts';
@@ -20,6 +25,8 @@ const blocked = (reason: string, message: string): Resolution => ({ blocked: { r
 export interface Referenced {
   readonly snapshot: (name: string) => EtcdSnapshot | undefined;
   readonly schedule: (name: string) => EtcdSnapshotSchedule | undefined;
+  /** All of this schedule. */
+  readonly snapshotsOf: (schedule: EtcdSnapshotSchedule) => readonly EtcdSnapshot[];
 }
 
 /** `undefined`: the spec names the location itself. */
@@ -47,13 +54,16 @@ function ofSnapshot(name: string, object: EtcdSnapshot | undefined): Resolution 
   const at = (destination: SnapshotLocation) =>
     withKey(destination, objectKeyOf({ ...object.spec, destination }, identity(object)));
   const { checksum } = artifact;
-  const isCopied = copyTo && object.status?.copy?.uri !== undefined && checksum !== undefined;
   const source = {
     ...at(object.spec.destination),
-    ...present({ copy: isCopied ? at(copyTo.destination) : undefined, checksum }),
+    ...present({ copy: copyTo && isCopied(object) ? at(copyTo.destination) : undefined, checksum }),
   };
   return { chosen: { snapshot: name, source, ...present({ encryption }) } };
 }
+
+/** And the copy can be restored in its place: its SHA-256 is known. */
+const isCopied = ({ spec, status }: EtcdSnapshot): boolean =>
+  spec.copyTo !== undefined && status?.copy?.uri !== undefined && status.artifact?.checksum !== undefined;
 
 /** The same location with the key of an object. */
 function withKey({ s3, gcs, azure, pvc }: SnapshotLocation, key: string): SnapshotLocation {
@@ -62,21 +72,40 @@ function withKey({ s3, gcs, azure, pvc }: SnapshotLocation, key: string): Snapsh
   return azure ? { azure: { ...azure, key } } : { pvc: { claimName: pvc?.claimName ?? '', subPath: key } };
 }
 
-/** The newest that was stored; if a drill could not restore it, the newest that a drill has restored. */
+/** The newest that was stored, or the newest that can be restored all the same. */
 function ofSchedule(name: string, find: Referenced): Resolution {
   const schedule = find.schedule(name);
   const named = `EtcdSnapshotSchedule ${name}`;
   if (!schedule || isBeingDeleted(schedule))
     return blocked('SnapshotNotFound', `${named} does not exist in this namespace: create it, or name its store`);
-  const { lastSuccessful } = schedule.status ?? {};
   const useless = uselessBackup(schedule);
-  const last = useless ? lastProven(schedule) : lastSuccessful;
+  const last = useless ? nextBest(schedule, find) : schedule.status?.lastSuccessful?.name;
   const lack = useless
     ? `${useless.name} cannot be restored (${useless.reason}), and no earlier one was`
     : 'none is stored';
-  return last
-    ? ofSnapshot(last.name, find.snapshot(last.name))
-    : blocked('SnapshotNotReady', `${named} has no good snapshot yet: ${lack}`);
+  return last === undefined
+    ? blocked('SnapshotNotReady', `${named} has no good snapshot yet: ${lack}`)
+    : ofSnapshot(last, find.snapshot(last));
+}
+
+/**
+ * What a drill could not restore, its neighbours may have as well: then only one that a drill has restored counts. What a scrub
+ * found damaged was whole when it was stored, so its copy is, and so are the snapshots before it.
+ */
+function nextBest(schedule: EtcdSnapshotSchedule, find: Referenced): string | undefined {
+  const { status = {} } = schedule;
+  const damaged = damagedIn(status).map(({ name }) => name);
+  const stored = find
+    .snapshotsOf(schedule)
+    .filter((each) => each.status?.artifact !== undefined && !isBeingDeleted(each));
+  const isWhole = (snapshot: EtcdSnapshot | undefined, name: string): boolean =>
+    !damaged.includes(name) || (snapshot !== undefined && isCopied(snapshot));
+  const newestFirst = stored.toSorted((a, b) => (identity(a).name < identity(b).name ? 1 : -1));
+  const unproven = unrestorableBackup(schedule) ? [] : newestFirst;
+  const found = unproven.find((each) => isWhole(each, identity(each).name));
+  if (found) return identity(found).name;
+  const proven = status.lastRestored?.name;
+  return proven !== undefined && isWhole(find.snapshot(proven), proven) ? proven : undefined;
 }
 
 /** The cluster with the location in the place of the reference, once it is known. */

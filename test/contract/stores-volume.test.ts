@@ -155,7 +155,7 @@ describe('a killed agent', () => {
     });
     expect(await store.head('half.db')).toBeUndefined();
     await put(store, 'half.db', text('whole'));
-    expect(await store.head('half.db')).toEqual({ key: 'half.db', size: 5, uid: 'uid-1' });
+    expect(await store.head('half.db')).toMatchObject({ key: 'half.db', size: 5, uid: 'uid-1' });
     expect(
       await leftovers(
         { place: { kind: 'pvc', root }, folder: root, secrets: {}, close: async () => undefined },
@@ -169,7 +169,7 @@ describe('a killed agent', () => {
     const before = new Date(Date.now() - 2 * 3_600_000);
     utimesSync(join(root, 'half.db.uid'), before, before);
     await put(store, 'half.db', text('whole'));
-    expect(await store.head('half.db')).toEqual({ key: 'half.db', size: 5, uid: 'uid-1' });
+    expect(await store.head('half.db')).toMatchObject({ key: 'half.db', size: 5, uid: 'uid-1' });
     expect((await get(store, 'half.db')).toString()).toBe('whole');
   });
 });

@@ -19,7 +19,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
   test('a stored object is complete, with its size and uid, until it is deleted', async () => {
     expect(await store.head('plain/a.db')).toBeUndefined();
     await put(store, 'plain/a.db', text('hello'), { contentType: 'application/json' });
-    expect(await store.head('plain/a.db')).toEqual({ key: 'plain/a.db', size: 5, uid: 'uid-1' });
+    expect(await store.head('plain/a.db')).toMatchObject({ key: 'plain/a.db', size: 5, uid: 'uid-1' });
     expect((await get(store, 'plain/a.db')).toString(), ABOUT_DATA).toBe('hello');
     await store.delete('plain/a.db');
     await store.delete('plain/a.db');
@@ -76,7 +76,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     await put(store, 'own.db', text('third'), { replace: true });
     expect((await get(store, 'own.db')).toString(), ABOUT_DATA).toBe('third');
     await put(store, 'own.db', bytes(9 * MIB), { replace: true });
-    expect(await store.head('own.db')).toEqual({ key: 'own.db', size: 9 * MIB, uid: 'uid-1' });
+    expect(await store.head('own.db')).toMatchObject({ key: 'own.db', size: 9 * MIB, uid: 'uid-1' });
   });
 
   test.each([5, 9 * MIB])('a foreign object is refused and untouched, for a put of %i bytes', async (size) => {
@@ -132,7 +132,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
   test('the uid of the schedule is stored with the object', async () => {
     await put(store, 'scheduled.db', text('x'), { schedule: 'uid-of-the-schedule' });
     const expected = { key: 'scheduled.db', size: 1, uid: 'uid-1', schedule: 'uid-of-the-schedule' };
-    expect(await store.head('scheduled.db')).toEqual(expected);
+    expect(await store.head('scheduled.db')).toMatchObject(expected);
   });
 
   test.each([5, 25 * MIB])('a body that throws after %i bytes rethrows its error and leaves nothing', async (size) => {

@@ -70,7 +70,7 @@ export async function describe(folder: Folder, name: string, key: string): Promi
   return { key, size, ...(await sidecarOf(folder, name)) };
 }
 
-export type Owner = Pick<StoredObject, 'uid' | 'schedule'>;
+export type Owner = Pick<StoredObject, 'uid' | 'schedule' | 'upload'>;
 
 /** An unreadable sidecar means a foreign file. */
 async function sidecarOf(folder: Folder, name: string): Promise<Owner> {
@@ -78,8 +78,8 @@ async function sidecarOf(folder: Folder, name: string): Promise<Owner> {
   if (!handle) return {};
   try {
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(LONGEST_UID), 0, LONGEST_UID, 0);
-    const [uid, schedule] = buffer.toString('utf8', 0, bytesRead).trim().split('\n');
-    return present({ uid, schedule });
+    const [uid, schedule, upload] = buffer.toString('utf8', 0, bytesRead).trim().split('\n');
+    return present({ uid, schedule: schedule || undefined, upload });
   } finally {
     await handle.close();
   }
@@ -135,7 +135,7 @@ export async function claim(
 ): Promise<boolean> {
   const sidecar = partial(name, uid);
   const final = `${name}${SIDECAR}`;
-  await write(folder, sidecar, one(schedule === undefined ? uid : `${uid}\n${schedule}`), NEVER);
+  await write(folder, sidecar, one([uid, schedule ?? '', randomUUID()].join('\n')), NEVER);
   try {
     await publish(folder, sidecar, final, false);
     return true;

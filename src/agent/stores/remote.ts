@@ -19,8 +19,6 @@ export const MAX_LISTED = 250_000;
 export interface Found extends StoredObject {
   /** Changes whenever the object does: an etag, or a generation. */
   readonly version: string;
-  /** The id of the put call that wrote it. */
-  readonly upload?: string;
 }
 
 export interface StartedUpload {
@@ -210,10 +208,10 @@ export class RemoteStore implements Store {
   }
 }
 
-export const shown = ({ key, size, uid, schedule }: Found): StoredObject => ({
+export const shown = ({ key, size, uid, schedule, upload }: Found): StoredObject => ({
   key,
   size,
-  ...present({ uid, schedule }),
+  ...present({ uid, schedule, upload }),
 });
 
 type Metadata = Readonly<Record<string, string>>;

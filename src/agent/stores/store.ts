@@ -9,6 +9,8 @@ export interface StoredObject {
   readonly uid?: string;
   /** uid of the schedule that the snapshot was taken for. Earlier agents did not store it. */
   readonly schedule?: string;
+  /** Of the put call that wrote it: an object with the same one, under whatever name of the store, is this object. */
+  readonly upload?: string;
 }
 
 export interface PutOptions {

@@ -17,17 +17,19 @@ type Copied = Extract<Success, { readonly task: 'copy' }>;
 /** The agent's task. */
 export async function runCopy(task: CopyTask, signal: AbortSignal): Promise<Success> {
   const [from, to] = [await openStore(task.from), await openStore(task.to, secondSecretFile)];
-  if (isSamePlace(task.from, task.to) && from.uri(task.key) === to.uri(task.toKey))
-    throw new AgentFailure(
-      'Misconfigured',
-      `copyTo.destination is where the snapshot already is, ${to.uri(task.toKey)}: name another bucket, folder or volume`,
-    );
+  if (isSamePlace(task.from, task.to) && from.uri(task.key) === to.uri(task.toKey)) throw samePlace(to, task);
   try {
     return await copy(from, to, task, signal);
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }
 }
+
+const samePlace = (to: Store, { toKey }: CopyTask): AgentFailure =>
+  new AgentFailure(
+    'Misconfigured',
+    `copyTo.destination is where the snapshot already is, ${to.uri(toKey)}: name another bucket, folder or volume`,
+  );
 
 const endpointOf = (place: CopyTask['from']): string | undefined => ('endpoint' in place ? place.endpoint : undefined);
 
@@ -39,6 +41,7 @@ export async function copy(from: Store, to: Store, task: CopyTask, signal: Abort
   const { key, toKey, uid, schedule, sha256 } = task;
   const result = { ok: true, task: 'copy', uri: to.uri(toKey) } as const;
   const there = await inspectStore(to, toKey, { uid, keys: undefined, signal });
+  if (there.object && (await isSameObject(from, to, task))) throw samePlace(to, task);
   if (there.done?.object.sha256 === sha256) return result;
   const content = await manifestBytes(from, key, signal);
   const { object, snapshot } = parseManifest(content, key);
@@ -53,6 +56,12 @@ export async function copy(from: Store, to: Store, task: CopyTask, signal: Abort
   const described = { ...owner, replace: there.manifest, contentType: 'application/json' };
   await to.put(manifestKey(toKey), once(content), described);
   return result;
+}
+
+/** Two claims may name one volume, and two endpoints one bucket: the retention of the copies would delete the only copy. */
+async function isSameObject(from: Store, to: Store, { key, toKey }: CopyTask): Promise<boolean> {
+  const [first, second] = [await from.head(key), await to.head(toKey)];
+  return first?.upload !== undefined && first.upload === second?.upload;
 }
 
 const damaged = (how: string): AgentFailure =>

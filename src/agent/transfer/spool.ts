@@ -10,7 +10,7 @@ import { AgentFailure } from '../failure.ts';
 const IN_MEMORY_BYTES = 8 * 2 ** 20;
 const READ_BYTES = 2 ** 20;
 /** How often `giveUp` is asked while the stream is held up. */
-const HELD_UP_MS = 2_000;
+const HELD_UP_MS = 500;
 const FULL = new Set(['ENOSPC', 'EDQUOT']);
 
 export interface SpoolOptions {

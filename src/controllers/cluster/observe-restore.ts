@@ -2,7 +2,8 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
-import { identity } from '../../domain/ownership.ts';
+import { SCHEDULE_LABEL } from '../../api/names.ts';
+import { controllerOf, identity } from '../../domain/ownership.ts';
 import { resolveSource, withChosenSource } from '../../domain/restore-source.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
@@ -11,6 +12,7 @@ import type { ClusterFacts } from './observed.ts';
 export interface RestorePorts {
   /** Indexed by cluster. */
   readonly schedules: Store<EtcdSnapshotSchedule>;
+  /** Indexed by their schedule. */
   readonly snapshots: Store<EtcdSnapshot>;
 }
 
@@ -25,6 +27,10 @@ export function observeRestore(
   const resolved = resolveSource(cluster.spec.bootstrap?.restore?.source, {
     snapshot: (name) => snapshots.get(refKey({ namespace, name })),
     schedule: (name) => schedules.get(refKey({ namespace, name })),
+    snapshotsOf: (schedule) =>
+      snapshots
+        .byIndex(namespace, SCHEDULE_LABEL, identity(schedule).name)
+        .filter((each) => controllerOf(each)?.uid === identity(schedule).uid),
   });
   if (!resolved) return { cluster };
   if ('blocked' in resolved) return { cluster, restoreBlockedBy: resolved.blocked };

@@ -63,6 +63,11 @@ describe('the retention of the copies', () => {
     });
   });
 
+  test('is not applied where no copy was made yet: copyTo may name the location of the snapshots themselves', () => {
+    const other = world(COPIED, { copyTo: { ...spec.copyTo, destination: aSchedule().spec.destination } });
+    expect(doing(decide(other))).toEqual(['waitForNext']);
+  });
+
   test('is not applied while a drill may find the newest one useless', () => {
     const drilled = { ...world(COPIED), jobs: [aWork(jobNames(world().object, NAME).drill)] };
     expect(doing(decide(drilled))[0]).not.toBe('pruneCopies');

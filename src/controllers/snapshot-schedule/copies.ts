@@ -3,6 +3,7 @@ import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { type ConditionUpdate, findCondition } from '../../domain/conditions.ts';
 import { identity } from '../../domain/ownership.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
 import { present } from '../../lib/present.ts';
 import { iso } from '../../lib/time.ts';
 import { copyPolicyOf, jobNames } from './build.ts';
@@ -12,10 +13,15 @@ import { isStored, newestRun, type Observed, statusBefore } from './observed.ts'
 export const COPY_SUCCEEDED = 'CopySucceeded';
 export const COPY_RETENTION_APPLIED = 'CopyRetentionApplied';
 
-const isCopied = ({ status }: EtcdSnapshot): boolean => status?.copy?.uri !== undefined;
+/**
+ * To where copies are made now. Where none was made, the retention of copies could delete what is no copy: a copyTo that was
+ * corrected to the location of the snapshots themselves.
+ */
+const isCopied = (o: Observed, { spec, status }: EtcdSnapshot): boolean =>
+  status?.copy?.uri !== undefined && sameJson(spec.copyTo?.destination, o.object.spec.copyTo?.destination);
 /** After which retention of the copies runs. */
 export const newestCopied = (o: Observed): string | undefined => {
-  const run = newestRun(o, isCopied);
+  const run = newestRun(o, (each) => isCopied(o, each));
   return run && identity(run).name;
 };
 

@@ -12,6 +12,7 @@ import {
   STORED,
   settled,
 } from '../../../test/support/builders/schedules.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { backedUpAt, type EtcdSnapshotScheduleStatus, uselessBackup } from '../../api/etcd-snapshot-schedule.ts';
 import type { ScrubTask } from '../../domain/agent-task.ts';
 import { resolveSource } from '../../domain/restore-source.ts';
@@ -116,13 +117,21 @@ describe('when a scrub starts', () => {
       prefix: 'backups',
       at: { kind: 's3', bucket: 'b' },
       recorded: [{ name: NAME, sha256: 'a'.repeat(64) }],
+      allRecordedFrom: Date.parse('2026-03-01T05:00:00Z'),
       damaged: [{ name: OTHER, uid: 'u' }],
+      newest: { name: NAME, uid: 'run-05:00:00', key: `backups/${NAME}.db` },
       verified: [
         { name: OTHER, uid: 'u', time: Date.parse(status.lastScrub?.time ?? '') },
         { name: NAME, time: Date.parse('2026-03-01T09:05:00Z') },
       ],
     });
   });
+});
+
+test('the newest snapshot is not looked for where it was not stored: the destination was changed since', () => {
+  const destination = { pvc: { claimName: 'new' } };
+  expect(taskOf(due(planned({ destination }))).newest).toBeUndefined();
+  expect(taskOf(due(planned({ layout: 'ByCluster' }))).newest).toBeUndefined();
 });
 
 describe('the result of a scrub', () => {
@@ -165,6 +174,15 @@ describe('the result of a scrub', () => {
     const deleted = settled(after(next, { ...INTACT, snapshot: { name: NAME }, absent: [OTHER] }));
     expect(condition(decide(deleted), 'SnapshotsIntact')).toContain(`True/Intact: ${NAME}`);
     expect(condition(decide(settled(after(next, INTACT))), 'SnapshotsIntact')).toContain(`True/Intact: ${OTHER}`);
+  });
+
+  test('after a damaged one, the next is read a day later: it may not be the only one', () => {
+    const wait = (o: Observed, result: Parameters<typeof after>[1]): number =>
+      Date.parse(decide(after(o, result)).latch?.nextScrubTime ?? '') - Date.parse(ENDED(o));
+    expect(wait(world, damagedAt(OTHER))).toBe(DAY + 1_000);
+    const known = due(settled(after(world, damagedAt(OTHER))));
+    expect(wait(known, damagedAt(OTHER))).toBe(7 * DAY + 1_000);
+    expect(wait(due(planned({ scrub: 'Daily' })), damagedAt(OTHER))).toBe(DAY + 1_000);
   });
 
   test('one that could not be finished says nothing about a snapshot, and is retried a day later', () => {
@@ -227,13 +245,42 @@ describe('the newest snapshot when a scrub has found it damaged', () => {
     expect(backedUpAt({ ...withProven, status: { ...withProven.status, scrubbed } })).toBeUndefined();
   });
 
-  test('is not what latest.scheduleRef restores', () => {
-    const find = (schedule: typeof object) =>
-      resolveSource(
-        { latest: { scheduleRef: { name: 'hourly' } } },
-        { schedule: () => schedule, snapshot: (name) => ({ ...aRun('04:00:00', STORED), metadata: { name } }) },
-      );
-    expect(find(withProven)).toMatchObject({ chosen: { snapshot: OTHER } });
-    expect(find(object)).toMatchObject({ blocked: { reason: 'SnapshotNotReady' } });
+  const restored = (schedule: typeof object, runs: readonly EtcdSnapshot[]) =>
+    resolveSource(
+      { latest: { scheduleRef: { name: 'hourly' } } },
+      {
+        schedule: () => schedule,
+        snapshot: (name) => [aRun('04:00:00', STORED), ...runs].find((each) => each.metadata.name === name),
+        snapshotsOf: () => runs,
+      },
+    );
+  const [early, middle, newest] = ['02:00:00', '04:30:00', '05:00:00'].map((time) => aRun(time, STORED)) as [
+    EtcdSnapshot,
+    EtcdSnapshot,
+    EtcdSnapshot,
+  ];
+
+  test('is not what latest.scheduleRef restores: the one before it is, or the last one that a drill restored', () => {
+    expect(restored(withProven, [early, middle, newest])).toMatchObject({
+      chosen: { snapshot: 'hourly-202603010430' },
+    });
+    const both = [...(object.status?.scrubbed ?? []), { name: 'hourly-202603010430', time: proven.time, reason: 'x' }];
+    const twice = { ...withProven, status: { ...withProven.status, scrubbed: both } };
+    expect(restored(twice, [early, middle, newest])).toMatchObject({ chosen: { snapshot: 'hourly-202603010200' } });
+    expect(restored(withProven, [newest])).toMatchObject({ chosen: { snapshot: OTHER } });
+    expect(restored(object, [newest])).toMatchObject({ blocked: { reason: 'SnapshotNotReady' } });
+  });
+
+  test('is restored from its copy, unless a drill could not restore it either', () => {
+    const copyTo = { destination: { pvc: { claimName: 'second' } } };
+    const artifact = { uri: 's3://b/x', checksum: `sha256:${'a'.repeat(64)}` };
+    const status = { ...STORED, artifact, copy: { uri: 'file:///copy/data/x' } };
+    const copied = { ...newest, spec: { ...newest.spec, copyTo }, status };
+    expect(restored(withProven, [middle, copied])).toMatchObject({
+      chosen: { snapshot: NAME, source: { copy: { pvc: { claimName: 'second' } } } },
+    });
+    const lastDrill = { name: NAME, time: proven.time, succeeded: false, reason: 'DrillFailed' };
+    const unrestorable = { ...withProven, status: { ...withProven.status, lastDrill } };
+    expect(restored(unrestorable, [middle, copied])).toMatchObject({ chosen: { snapshot: OTHER } });
   });
 });
