@@ -138,6 +138,23 @@ describe('whatever the rules are', () => {
     expect(retain(history, { keepLast: 3 }, NOW).keep.at(-1)?.because).toEqual(['restored by a drill']);
   });
 
+  test('a certain one is kept as if there were no others, also as the newest', () => {
+    const entry = (key: string, ageHours: number, certain = false): Stored => ({
+      key,
+      takenAt: NOW - ageHours * 3_600_000,
+      good: true,
+      certain,
+    });
+    const history = [entry('first', 9, true), entry('second', 8, true), entry('forged', 7), entry('more', 1)];
+    const kept = (policy: RetentionPolicy) => names(retain(history, policy, NOW).keep.map((each) => each.entry));
+    expect(kept({ keepLast: 1 })).toEqual(['more', 'second']);
+    expect(kept({ keepLast: 2 })).toEqual(['more', 'forged', 'second', 'first']);
+    expect(kept({ maxAge: 3_600_000 })).toEqual(['more', 'second']);
+    expect(
+      names(retain([...history, { ...entry('damaged', 0, true), good: false }], { keepLast: 1 }, NOW).remove),
+    ).toEqual(['first', 'forged']);
+  });
+
   test('a snapshot from the future is kept, and does not count for keepLast', () => {
     const history = [at('2027-01-01T00:00:00Z'), at('2026-03-18T02:00:00Z'), at('2026-03-17T02:00:00Z')];
     expect(keptKeys(history, { keepLast: 1 })).toEqual(['2027-01-01T00:00:00Z', '2026-03-18T02:00:00Z']);
@@ -203,6 +220,20 @@ describe('for any history and any policy', () => {
       const removed = retain(history, policy, NOW).remove.filter((entry) => entry.good);
       expect(names(removed)).toEqual(names(retain(good, policy, NOW).remove));
     });
+  });
+
+  test('others change nothing for those that are certain', () => {
+    const marked = histories.map((history) => history.map((entry, i) => ({ ...entry, certain: i % 3 === 0 })));
+    fc.assert(
+      fc.property(marked, policies, (history, policy) => {
+        const certain = history.filter((entry) => entry.certain && entry.good);
+        const removed = names(retain(history, policy, NOW).remove);
+        expect(
+          names(retain(certain, policy, NOW).keep.map(({ entry }) => entry)).filter((key) => removed.includes(key)),
+        ).toEqual([]);
+      }),
+      { numRuns: 1000 },
+    );
   });
 
   // A second implementation, one entry at a time: an entry is removed only if every rule is satisfied by enough others.

@@ -9,7 +9,8 @@
  * A policy without a rule keeps everything. These are kept whatever the rules are: the newest good snapshot; one that a restore
  * drill restored; one from the future, because some clock is wrong (it does not count towards the number of a rule); and one
  * that is not known to be good, as long as no newer one (and not from the future) is. The last never replaces a good one either,
- * and is otherwise kept as long as if it were good.
+ * and is otherwise kept as long as if it were good. Good ones that are certain are kept as if there were no others: what may be
+ * forged never takes their place.
  */
 export interface Stored {
   readonly key: string;
@@ -17,6 +18,8 @@ export interface Stored {
   readonly takenAt: number;
   /** Known to be complete. */
   readonly good: boolean;
+  /** It is what was stored, for certain. */
+  readonly certain?: boolean;
   /** A restore drill restored it: while no newer one is known to be restorable, it may be the last that is. */
   readonly restorable?: boolean;
 }
@@ -65,12 +68,17 @@ function judged<T extends Stored>(
   const isGood = ({ good }: Stored): boolean => good;
   const isPast = ({ takenAt }: Stored): boolean => takenAt <= now;
   const past = newestFirst.filter(isPast);
+  const isCertain = ({ good, certain = false }: Stored): boolean => good && certain;
+  const forCertain = kept(past.filter(isCertain), policy, now);
   const [forGood, forAny] = [kept(past.filter(isGood), policy, now), kept(past, policy, now)];
+  const rulesFor = (entry: T): readonly string[] => [
+    ...new Set([...((entry.good ? forGood : forAny).get(entry) ?? []), ...(forCertain.get(entry) ?? [])]),
+  ];
   const latest = past.find(isGood);
-  const newestGood = [newestFirst.find(isGood), latest];
+  const newestGood = [newestFirst.find(isGood), latest, past.find(isCertain)];
   const latestPlace = latest ? newestFirst.indexOf(latest) : newestFirst.length;
   return (entry, place) => [
-    ...((entry.good ? forGood : forAny).get(entry) ?? []),
+    ...rulesFor(entry),
     ...(newestGood.includes(entry) ? ['newest good'] : []),
     ...(entry.restorable === true ? ['restored by a drill'] : []),
     ...(isPast(entry) ? [] : ['from the future']),

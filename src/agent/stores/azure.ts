@@ -114,6 +114,7 @@ function azurePhrases(container: ContainerClient): ErrorPhrases {
       ContainerNotFound: ['BucketNotFound', 'there is no such container: create it, or check the name'],
       ContainerBeingDeleted: ['BucketNotFound', 'the container is being deleted'],
       BlobImmutableDueToPolicy: LOCKED,
+      BlobImmutableDueToLegalHold: LOCKED,
       LeaseIdMissing: LOCKED,
       BlobNotFound: ['ObjectNotFound', 'there is no such blob'],
       AuthenticationFailed: ['AccessDenied', 'the key or token is not accepted: check it, and that it has not expired'],

@@ -71,9 +71,17 @@ export class GcsClient {
 
 /** Google's error code, or undefined: its text is not fit for a status. */
 async function reasonOf({ body }: Dispatcher.ResponseData): Promise<string> {
-  const { error } = (await body.json().catch(() => ({}))) as { error?: { errors?: { reason?: string }[] } };
-  return error?.errors?.[0]?.reason ?? '';
+  const { error } = (await body.json().catch(() => ({}))) as {
+    error?: { message?: unknown; errors?: { reason?: string }[] };
+  };
+  const reason = error?.errors?.[0]?.reason ?? '';
+  return reason === 'forbidden' && typeof error?.message === 'string' && HELD.test(error.message) ? UNDER_HOLD : reason;
 }
+
+/** As it is documented. */
+export const UNDER_HOLD = 'objectUnderActiveHold';
+/** The service words it so, with the code of a missing permission. */
+const HELD = /\bunder active [\w-]+ hold\b/i;
 
 export async function gcsClient(place: GcsPlace, secrets: ReadSecret): Promise<GcsClient> {
   const base = URL.parse(place.endpoint ?? GOOGLE);

@@ -5,7 +5,7 @@ import { Refusal } from '../transfer/error-info.ts';
 import { type ErrorPhrases, LOCKED } from '../transfer/error-message.ts';
 import type { Part } from '../transfer/multipart.ts';
 import { LONG_CALL_MS, withRetry } from '../transfer/retry.ts';
-import { type GcsClient, type GcsPlace, gcsClient } from './gcs-client.ts';
+import { type GcsClient, type GcsPlace, gcsClient, UNDER_HOLD } from './gcs-client.ts';
 import { type Found, metadataOf, ownerIn, PAGE_SIZE, RemoteStore, type Service, shown, type Upload } from './remote.ts';
 import type { ReadSecret, Store } from './store.ts';
 
@@ -164,7 +164,7 @@ function gcsPhrases(bucket: string, base: URL): ErrorPhrases {
       NoSuchBucket: ['BucketNotFound', 'there is no such bucket: create it, or check the name'],
       NoProgress: ['StoreUnreachable', 'the service accepts no more bytes of the upload: try again later'],
       retentionPolicyNotMet: LOCKED,
-      objectUnderActiveHold: LOCKED,
+      [UNDER_HOLD]: LOCKED,
       quotaExceeded: ['NoSpace', 'the quota of the project is exceeded: raise it, or remove old snapshots'],
       invalid_grant: [
         'AccessDenied',

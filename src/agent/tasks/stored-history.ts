@@ -108,6 +108,7 @@ async function snapshotAt(
     key,
     takenAt,
     good: size === manifest.object.sizeBytes && doubt === undefined && !isDamaged,
+    certain: doubt === undefined && isKnown(task, name, manifest.authentic),
     restorable: isRestored(task, name, uid),
     manifest,
     ...present({ doubt }),
@@ -128,9 +129,13 @@ export const slotIn = ({ schedule }: Pick<HistoryTask, 'schedule'>, snapshot: st
  */
 function timeOf({ task }: Pick<Reading, 'task'>, { takenAt, snapshot, authentic }: ReadManifest): number {
   const [time, slot] = [Date.parse(takenAt), slotIn(task, snapshot.name)];
-  if (slot !== undefined && !authentic && !recordOf(task, snapshot.name)) return slot;
+  if (slot !== undefined && !isKnown(task, snapshot.name, authentic)) return slot;
   return Number.isNaN(time) ? Number.POSITIVE_INFINITY : Math.max(time, slot ?? time);
 }
+
+/** A manifest that no other client can have written, or that the operator can compare. */
+const isKnown = (task: HistoryTask, snapshot: string, authentic: true | undefined): boolean =>
+  authentic === true || recordOf(task, snapshot) !== undefined;
 
 const recordOf = ({ recorded }: HistoryTask, snapshot: string) => recorded?.find(({ name }) => name === snapshot);
 

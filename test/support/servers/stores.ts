@@ -172,6 +172,21 @@ async function certificateIn(folder: string, user: string) {
 }
 
 /** Accepts all credentials. */
+/** A bucket at this endpoint, and the key of a service account that any test server accepts. */
+export function gcsPlace(endpoint: string) {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const key = {
+    type: 'service_account',
+    client_email: 'tester@project.iam.gserviceaccount.com',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    private_key_id: '1',
+  };
+  return {
+    place: { kind: 'gcs', bucket: BUCKET, endpoint, credentials: 'secret' } satisfies Place,
+    secrets: credentials({ 'credentials.json': JSON.stringify(key), GCS_ENDPOINT: endpoint }),
+  };
+}
+
 export async function startGcs({ tls = false }: Pick<S3Options, 'tls'> = {}): Promise<TestPlace> {
   const { 'fake-gcs-server': bin } = await build(['fake-gcs-server']);
   const folder = temporary('gcs');
@@ -196,19 +211,10 @@ export async function startGcs({ tls = false }: Pick<S3Options, 'tls'> = {}): Pr
     folder,
     ready: () => answers(`${own ? 'https' : 'http'}://127.0.0.1:${port}/storage/v1/b`, own?.ca),
   });
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const key = {
-    type: 'service_account',
-    client_email: 'tester@project.iam.gserviceaccount.com',
-    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
-    private_key_id: '1',
-  };
+  const { place, secrets } = gcsPlace(endpoint);
   return {
-    place: { kind: 'gcs', bucket: BUCKET, endpoint, credentials: 'secret', ...(own && { ca: true }) },
-    secrets: {
-      ...credentials({ 'credentials.json': JSON.stringify(key), GCS_ENDPOINT: endpoint }),
-      ...(own && { [`${MOUNTS.storeCa}/ca.crt`]: own.ca }),
-    },
+    place: { ...place, ...(own && { ca: true }) },
+    secrets: { ...secrets, ...(own && { [`${MOUNTS.storeCa}/ca.crt`]: own.ca }) },
     relay,
     ...service,
     folder: data,
