@@ -6,6 +6,7 @@ import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../api/names.ts';
 import { clusterReconciler, countReplacements, isComplete, wireCluster } from '../controllers/cluster/controller.ts';
 import { DefragmentRequests } from '../controllers/cluster/execute-defragment.ts';
+import { DefragmentationLedger } from '../controllers/cluster/observe-defragmentation-fleet.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
 import { HashLedger } from '../controllers/cluster/observe-version-change.ts';
 import { defragReconciler, wireDefrag } from '../controllers/defrag/controller.ts';
@@ -131,6 +132,7 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
     credentials: credentialsFor(client, stores, process, clockAheadMs),
     entropy: keys,
     defragmentRequests: new DefragmentRequests(),
+    defragmentations: new DefragmentationLedger(stores.defrags, flags.defragmentationsAtOnce),
     hashes: new HashLedger(),
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour, clockAheadMs),
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,

@@ -15,6 +15,7 @@ import { decide } from '../controllers/cluster/decide.ts';
 import { DefragmentRequests } from '../controllers/cluster/execute-defragment.ts';
 import { explain } from '../controllers/cluster/explain.ts';
 import { type ClusterPorts, observe } from '../controllers/cluster/observe.ts';
+import { DefragmentationLedger } from '../controllers/cluster/observe-defragmentation-fleet.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
 import { HashLedger } from '../controllers/cluster/observe-version-change.ts';
 import type { Gathered, MemberView } from '../controllers/cluster/observed.ts';
@@ -187,6 +188,7 @@ export async function explainCluster(context: Context, name: string): Promise<Ex
     }),
     entropy: systemKeySource,
     defragmentRequests: new DefragmentRequests(),
+    defragmentations: new DefragmentationLedger(stores.defrags, flags.defragmentationsAtOnce),
     hashes: new HashLedger(),
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour),
     observedMs: () => 0,

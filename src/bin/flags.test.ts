@@ -24,6 +24,7 @@ test('without flags the defaults are those of earlier operators', () => {
     nodeLostAfterSeconds: 600,
     rotationGraceSeconds: 120,
     replacementsPerHour: 10,
+    defragmentationsAtOnce: 10,
     tenancy: {
       allowAmbientCredentials: false,
       allowedStoreEndpoints: [],
@@ -94,6 +95,7 @@ test.each([
   [['--leader-elect=maybe'], '--leader-elect must be true or false'],
   [['--observe-only=maybe'], '--observe-only must be true or false'],
   [['--replacements-per-hour=few'], '--replacements-per-hour must be a number'],
+  [['--defragmentations-at-once=0'], '--defragmentations-at-once must be a number above 0'],
   [['--kubeconfig'], 'argument missing'],
   [['--pod-user=0'], '--pod-user must be a number above 0 or none'],
   [['--cluster-scoped=maybe'], '--cluster-scoped must be true or false'],

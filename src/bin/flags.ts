@@ -36,6 +36,11 @@ const perHour = (value: string): number => {
   if (/^\d{1,6}$/.test(value)) return Number(value);
   throw new Usage(`--replacements-per-hour must be a number, not ${JSON.stringify(value)}`, 2);
 };
+/** With 0, every EtcdDefrag would wait for ever. */
+const atOnce = (value: string): number => {
+  if (/^[1-9]\d{0,5}$/.test(value)) return Number(value);
+  throw new Usage(`--defragmentations-at-once must be a number above 0, not ${JSON.stringify(value)}`, 2);
+};
 /** No Pod of the operator may run as root: 0 is refused. */
 const podUser = (value: string): number | 'none' => {
   if (value === 'none') return value;
@@ -77,6 +82,18 @@ const list = (value: string): readonly string[] =>
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '');
+
+/** Limits that all clusters share. */
+const LIMITS = [
+  new Option(
+    '--replacements-per-hour <number>',
+    'in all clusters together, discard at most this many volumes per hour of members that seem lost, or of 2 % of the clusters if that is more; 0: none; env REPLACEMENTS_PER_HOUR',
+  ).argParser(perHour),
+  new Option(
+    '--defragmentations-at-once <number>',
+    'how many clusters may be defragmented at the same time; env DEFRAGMENTATIONS_AT_ONCE',
+  ).argParser(atOnce),
+];
 
 function command(output: string[]): Command {
   return new Command('manager')
@@ -122,11 +139,6 @@ function command(output: string[]): Command {
       'during a CA rotation, how long a changed Secret takes to reach the Pods that mount it; env ROTATION_GRACE',
       graceSeconds,
     )
-    .option(
-      '--replacements-per-hour <number>',
-      'in all clusters together, discard at most this many volumes per hour of members that seem lost, or of 2 % of the clusters if that is more; 0: none; env REPLACEMENTS_PER_HOUR',
-      perHour,
-    )
     .option('--tenancy <json>', 'what tenants may refer to, as the tenancy values of the chart in JSON; env TENANCY')
     .option('--cluster-scoped <bool>', 'false: do not read nodes and PersistentVolumes; env CLUSTER_SCOPED')
     .option('--pod-user <uid>', 'user of members and agents; none: an admission plugin sets it; env POD_USER')
@@ -161,7 +173,7 @@ const domainIn = (resolvConf: string): string =>
 export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
   const output: string[] = [];
   const program = command(output);
-  for (const flag of takeOverFlags) program.addOption(flag);
+  for (const flag of [...LIMITS, ...takeOverFlags]) program.addOption(flag);
   try {
     program.parse(args.map(twoDashes).map(bareBoolean), { from: 'user' });
   } catch (error) {
@@ -188,6 +200,9 @@ export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
     replacementsPerHour:
       program.opts<{ replacementsPerHour?: number }>().replacementsPerHour ??
       perHour(env['REPLACEMENTS_PER_HOUR'] || '10'),
+    defragmentationsAtOnce:
+      program.opts<{ defragmentationsAtOnce?: number }>().defragmentationsAtOnce ??
+      atOnce(env['DEFRAGMENTATIONS_AT_ONCE'] || '10'),
     tenancy: tenancyIn(options['tenancy'] ?? env['TENANCY'] ?? ''),
     clusterScoped: clusterScoped(options['clusterScoped'] ?? (env['CLUSTER_SCOPED'] || 'true')),
     podUser: podUser(options['podUser'] ?? (env['POD_USER'] || String(USER))),

@@ -21,10 +21,29 @@ export const queueOf = (defrags: readonly EtcdDefrag[]): readonly EtcdDefrag[] =
     );
 
 /** Its members are listed; or its turn has come, and its deadline counts; or neither. */
-const progress = ({ status }: EtcdDefrag): number =>
-  (status?.members?.length ?? 0) > 0 ? 2 : status?.admittedAt === undefined ? 0 : 1;
+const progress = (defrag: EtcdDefrag): number =>
+  hasStarted(defrag) ? 2 : defrag.status?.admittedAt === undefined ? 0 : 1;
 const created = ({ metadata }: EtcdDefrag): string => metadata.creationTimestamp ?? '';
 const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0);
+
+export const hasStarted = ({ status }: EtcdDefrag): boolean => (status?.members?.length ?? 0) > 0;
+/** Its members are defragmented one after the other, and nothing holds that up. */
+export const isUnderWay = (defrag: EtcdDefrag): boolean =>
+  hasStarted(defrag) && !isFinished(defrag) && defrag.status?.waitingFor === undefined;
+
+/** How many other clusters are being defragmented, and how many may be. */
+export interface DefragFleet {
+  readonly running: number;
+  readonly limit: number;
+}
+
+const OTHER_CLUSTERS = 'other clusters are being defragmented';
+/** Why a run does not start now; `undefined` when it may. */
+export const fleetBusy = ({ running, limit }: DefragFleet): string | undefined =>
+  running < limit ? undefined : `${OTHER_CLUSTERS}, as many as the operator allows at once (${limit})`;
+/** It waits for its place, and its deadline with it: in a large fleet that takes hours, and nothing is wrong. */
+export const waitsForFleet = ({ status }: EtcdDefrag): boolean =>
+  status?.waitingFor?.startsWith(OTHER_CLUSTERS) === true;
 
 /** Nothing more happens to this member. Its size afterwards is read after etcd has reported success. */
 export const isDone = ({ outcome, finishedAt }: MemberOutcome): boolean =>

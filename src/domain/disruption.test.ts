@@ -137,6 +137,18 @@ describe.each<Row>([
     'SnapshotRunning',
   ],
   [
+    'no voter is defragmented while other clusters have all places; any other disruption goes on',
+    cluster([voter('a'), voter('b', { fleet: 'other clusters are being defragmented' }), voter('c')]),
+    ['defragment'],
+    'FleetBusy',
+  ],
+  [
+    'and may be restarted meanwhile',
+    cluster([voter('a'), voter('b', { fleet: 'other clusters are being defragmented' }), voter('c')]),
+    ['restart', 'remove', 'scaleDown'],
+    undefined,
+  ],
+  [
     'a member that is busy is left alone: it is neither lost nor broken',
     cluster([voter('a'), down('b', { busy: 'is being defragmented' }), voter('c')]),
     [...ALL, ...BY_NAME],

@@ -73,6 +73,8 @@ interface MemberFacts {
   readonly busy?: string | undefined;
   /** A snapshot streams from it, or may do so. */
   readonly streaming?: string | undefined;
+  /** Why no defragmentation of this cluster starts now: other clusters have all places. */
+  readonly fleet?: string | undefined;
 }
 
 export interface VoterView extends MemberFacts {
@@ -286,6 +288,9 @@ const dataStays: Requirement = (_, { name, data }) => (data === 'terminating' ? 
 const notStreaming: Requirement = (_, { streaming }) =>
   streaming === undefined ? undefined : { reason: 'SnapshotRunning', message: streaming };
 
+const withinFleet: Requirement = (_, { fleet }) =>
+  fleet === undefined ? undefined : { reason: 'FleetBusy', message: fleet };
+
 const podAllowed: Requirement = (_, { podBlockedBy }) =>
   podBlockedBy === undefined ? undefined : { reason: 'PodNotAllowed', message: podBlockedBy };
 const secretsMountable: Requirement = (_, { mountBlockedBy }) =>
@@ -349,7 +354,7 @@ const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
     policyRecorded,
     podAllowed,
   ],
-  defragment: [notBusy, membersReady, membersComplete, leaderAgreed, dataStays, notStreaming],
+  defragment: [notBusy, membersReady, membersComplete, leaderAgreed, dataStays, notStreaming, withinFleet],
   discardJoiner: [notBusy, leaderAgreed, neverStarted, policyRecorded],
 };
 

@@ -152,6 +152,7 @@ describe('the operator’s container', () => {
       ETCD_IMAGE_REPOSITORY: 'quay.io/coreos/etcd',
       NODE_LOST_AFTER: '600',
       REPLACEMENTS_PER_HOUR: '10',
+      DEFRAGMENTATIONS_AT_ONCE: '10',
       ROTATION_GRACE: '120',
     });
     expect(manager?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 8081 });

@@ -9,6 +9,7 @@ import { backedUpAt, type EtcdSnapshotSchedule, uselessBackup } from '../../api/
 import { CLUSTER_LABEL, etcdClusters, QUARANTINE_LABEL } from '../../api/names.ts';
 import { asksCertManager, certificateKind } from '../../domain/cert-manager.ts';
 import { findCondition } from '../../domain/conditions.ts';
+import { isUnderWay } from '../../domain/defragmentation.ts';
 import { RATE_LIMITED } from '../../domain/disruption.ts';
 import { isCordoned } from '../../domain/node.ts';
 import { controllerOf } from '../../domain/ownership.ts';
@@ -22,6 +23,7 @@ import type { Priority } from '../../runtime/queue.ts';
 import type { ClusterCall } from './calls.ts';
 import { isMinor } from './coalesce.ts';
 import { decide } from './decide.ts';
+import { startedRun, waitsForOthers } from './defragmentation.ts';
 import { execute } from './execute.ts';
 import { type ClusterPorts, observe, readinessKey, seedKey } from './observe.ts';
 import type { Gathered } from './observed.ts';
@@ -34,13 +36,16 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
   observe: (key, signal, memory) => observe(ports, key, signal, memory),
   subject: (observed) => observed.cluster,
   decide,
-  admit: ({ cluster, now }, { latch }) => ports.replacements.claim(cluster, latch, now),
+  admit: (o, { latch, steps }) =>
+    ports.replacements.claim(o.cluster, latch, o.now) &&
+    ports.defragmentations.claim(o.cluster, startedRun(o, steps), waitsForOthers(o) !== undefined),
   call: (call, signal) => execute(ports, call, signal),
   isMinor,
   upkeepKinds: [services.kind, podDisruptionBudgets.kind, networkPolicies.kind, certificateKind.kind],
   forget: (key) => {
     ports.etcd.forget(key);
     ports.defragmentRequests.forget(key);
+    ports.defragmentations.forget(key);
     ports.credentials.drop(key);
     ports.hashes.forget(key);
     ports.observedMs(seedKey(key), undefined);
@@ -79,6 +84,8 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
     const { metadata, spec } = after ?? before ?? {};
     const name = spec?.clusterRef.name;
     if (name !== undefined) enqueue(refKey({ namespace: metadata?.namespace ?? '', name }));
+    const next = before && isUnderWay(before) && !(after && isUnderWay(after)) && ports.defragmentations.next();
+    if (next) enqueue(next);
   });
   // Created and bound PVCs change nothing for the cluster, and each would cost a reconcile.
   ports.volumes.onChange((before, after) => {

@@ -1,8 +1,10 @@
 /** The defragmentation that an EtcdDefrag asks for: its members, and the one that is being defragmented. */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdDefrag, MemberOutcome } from '../../api/etcd-defrag.ts';
-import { isDone, timeLimitMs } from '../../domain/defragmentation.ts';
-import { refTo, type Step } from '../../runtime/plan.ts';
+import { etcdDefrags } from '../../api/names.ts';
+import { fleetBusy, hasStarted, isDone, timeLimitMs } from '../../domain/defragmentation.ts';
+import { isObject } from '../../lib/merge-patch.ts';
+import { type NamedCall, refTo, type Step } from '../../runtime/plan.ts';
 import { type ClusterFacts, evidence, isNotBeingDeleted, isVoter, type MemberView, nameOf } from './observed.ts';
 import { leaderOf } from './quorum.ts';
 
@@ -31,6 +33,18 @@ export function streamingFrom({ streams }: ClusterFacts, m: MemberView): string 
   return streams?.includes(nameOf(m)) ? `a snapshot streams from ${nameOf(m)}, or may do so` : undefined;
 }
 
+/** Only before its members are listed: one that has started goes on, and would hold its place for nothing otherwise. */
+export const waitsForOthers = ({ defrag, defragFleet }: ClusterFacts): string | undefined =>
+  defragFleet && defrag && !hasStarted(defrag) ? fleetBusy(defragFleet) : undefined;
+
+/** The EtcdDefrag whose members a plan lists. What comes of them is recorded by such a step as well, and starts nothing. */
+export const startedRun = ({ defrag }: ClusterFacts, steps: readonly Step<NamedCall>[]): string | undefined =>
+  defrag && !hasStarted(defrag) && steps.some((step) => step.do === 'patch' && listsMembers(step))
+    ? defrag.metadata.uid
+    : undefined;
+const listsMembers = ({ to, fields }: Extract<Step, { readonly do: 'patch' }>): boolean =>
+  to.kind === etcdDefrags.kind && isObject(fields['status']) && 'members' in fields['status'];
+
 /** What is recorded of each member, in this order; members that joined meanwhile come last. */
 export function workList(o: ClusterFacts, { status }: EtcdDefrag): readonly MemberOutcome[] {
   const recorded = status?.members ?? [];
@@ -53,7 +67,7 @@ export const outcomeOf = (o: ClusterFacts, defrag: EtcdDefrag, member: string): 
 /** The cluster controller is the only writer of `members` and `waitingFor`. */
 export const membersPatch = (defrag: EtcdDefrag, members: readonly MemberOutcome[]): Step => ({
   do: 'patch',
-  to: refTo('EtcdDefrag', defrag),
+  to: refTo(etcdDefrags.kind, defrag),
   subresource: 'status',
   fields: { status: { members, waitingFor: null } },
 });

@@ -9,7 +9,7 @@ import {
 import { podBlockedBy } from '../../domain/member-pod.ts';
 import { present } from '../../lib/present.ts';
 import { loads } from './credentials/state.ts';
-import { busyWith, isBeingDefragmented, streamingFrom } from './defragmentation.ts';
+import { busyWith, isBeingDefragmented, streamingFrom, waitsForOthers } from './defragmentation.ts';
 import { ownEntries } from './foreign-members.ts';
 import {
   createdAt,
@@ -82,6 +82,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     rateLimit: rateLimitedBy(o, m),
     busy: busyWith(o, m),
     streaming: streamingFrom(o, m),
+    fleet: waitsForOthers(o),
   };
 }
 

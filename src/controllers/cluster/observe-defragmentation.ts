@@ -16,6 +16,7 @@ import { present } from '../../lib/present.ts';
 import { requestOf } from './defragmentation.ts';
 import { endpointsOf } from './etcd-calls.ts';
 import type { DefragmentRequests } from './execute-defragment.ts';
+import type { DefragmentationLedger } from './observe-defragmentation-fleet.ts';
 import type { Gathered, MemberView } from './observed.ts';
 
 export interface DefragPorts {
@@ -24,9 +25,10 @@ export interface DefragPorts {
   readonly defrags: Store<EtcdDefrag>;
   readonly snapshots: Store<EtcdSnapshot>;
   readonly defragmentRequests: DefragmentRequests;
+  readonly defragmentations: Pick<DefragmentationLedger, 'fleet' | 'claim' | 'next' | 'forget'>;
 }
 
-type Facts = Pick<Gathered, 'defrag' | 'defragResponse' | 'streams'>;
+type Facts = Pick<Gathered, 'defrag' | 'defragResponse' | 'defragFleet' | 'streams'>;
 
 export async function observeDefrag(ports: DefragPorts, cluster: EtcdCluster, signal: AbortSignal): Promise<Facts> {
   const { namespace, name } = identity(cluster);
@@ -35,7 +37,11 @@ export async function observeDefrag(ports: DefragPorts, cluster: EtcdCluster, si
   const defragResponse = marker && ports.defragmentRequests.responseTo(`${namespace}/${name}`, requestOf(marker));
   return {
     ...present({ defragResponse }),
-    ...(defrag && { defrag, streams: await streamsOf(ports, cluster, signal) }),
+    ...(defrag && {
+      defrag,
+      defragFleet: ports.defragmentations.fleet(cluster),
+      streams: await streamsOf(ports, cluster, signal),
+    }),
   };
 }
 

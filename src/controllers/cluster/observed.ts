@@ -19,6 +19,7 @@ import {
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { findCondition } from '../../domain/conditions.ts';
+import type { DefragFleet } from '../../domain/defragmentation.ts';
 import type { Blocked } from '../../domain/disruption.ts';
 import { type EtcdMemberEntry, isEntryOf } from '../../domain/member-entry.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
@@ -199,6 +200,8 @@ export interface ClusterFacts {
   readonly schedules: readonly EtcdSnapshotSchedule[];
   /** The EtcdDefrag whose turn it is. */
   readonly defrag?: EtcdDefrag;
+  /** Other clusters that are being defragmented; observed only while there is an EtcdDefrag. */
+  readonly defragFleet?: DefragFleet;
   /** Absent: this process has not sent the request, but one before it. */
   readonly defragResponse?: DefragResponse;
   /** The members that snapshots stream from; read only while there is an EtcdDefrag. A string: why they are unknown. */

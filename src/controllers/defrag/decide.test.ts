@@ -5,6 +5,7 @@ import { aDefrag, DEFRAG_UID, done, MI, outcome } from '../../../test/support/bu
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdDefrag, EtcdDefragStatus } from '../../api/etcd-defrag.ts';
 import { findCondition } from '../../domain/conditions.ts';
+import { fleetBusy } from '../../domain/defragmentation.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
@@ -29,6 +30,7 @@ const phaseOf = (o: Observed): readonly string[] => {
 };
 const reasons = (o: Observed): readonly string[] => decide(o).events.map(({ type, reason }) => `${type} ${reason}`);
 
+const FLEET = fleetBusy({ running: 10, limit: 10 }) ?? '';
 const failed = outcome('b', { outcome: 'Failed', reason: 'RPCError', message: 'disk full', finishedAt: ago(1) });
 const members = [done('b'), outcome('a')];
 
@@ -154,6 +156,27 @@ describe('the phase', () => {
       ),
       ['runs', 'Running', 'True/Running'],
       [],
+    ],
+    [
+      'is Pending while as many other clusters are defragmented as allowed, however long that takes, without an Event',
+      world({ phase: 'Pending', admittedAt: ago(300), waitingFor: FLEET }),
+      ['awaitsFleet', 'Pending', 'False/Queued'],
+      [],
+    ],
+    [
+      'and starts then: its deadline counts from its start on',
+      world({ phase: 'Pending', admittedAt: ago(300), members: [outcome('a')] }),
+      ['runs', 'Running', 'True/Running'],
+      [],
+    ],
+    [
+      'is Failed when it has waited for 45 minutes for a cluster that was suspended meanwhile',
+      world(
+        { phase: 'Pending', admittedAt: ago(46), waitingFor: FLEET },
+        { cluster: { ...aHealthy(), spec: { ...aHealthy().spec, suspend: true } } },
+      ),
+      ['tooLate', 'Failed', 'False/DeadlineExceeded'],
+      ['Warning DeadlineExceeded'],
     ],
     [
       'does not count the time in the queue',

@@ -3,7 +3,7 @@ import type { EtcdDefragStatus } from '../../api/etcd-defrag.ts';
 import { planOf } from '../../runtime/compose.ts';
 import type { NamedRule, Plan } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
-import { noCluster, over, queued, tooLate } from './rules/once.ts';
+import { awaitsFleet, noCluster, over, queued, tooLate } from './rules/once.ts';
 import { disarming, finished, notStarted, runs } from './rules/run.ts';
 import { type DefragDecision, eventsFor, statusOf } from './status.ts';
 
@@ -11,6 +11,7 @@ export const RULES: readonly NamedRule<Observed, DefragDecision>[] = [
   { name: 'over', rule: over }, // first: a finished run never changes again
   { name: 'noCluster', rule: noCluster },
   { name: 'queued', rule: queued }, // its deadline counts from its turn on
+  { name: 'awaitsFleet', rule: awaitsFleet }, // before its deadline, which does not count meanwhile
   { name: 'tooLate', rule: tooLate },
   { name: 'notStarted', rule: notStarted },
   { name: 'runs', rule: runs },

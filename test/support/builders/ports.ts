@@ -22,6 +22,7 @@ import {
 } from '../../../src/api/names.ts';
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
 import { DefragmentRequests } from '../../../src/controllers/cluster/execute-defragment.ts';
+import { DefragmentationLedger } from '../../../src/controllers/cluster/observe-defragmentation-fleet.ts';
 import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
 import { HashLedger } from '../../../src/controllers/cluster/observe-version-change.ts';
 import { DeletedPolicies } from '../../../src/controllers/member/observe-deleted-clusters.ts';
@@ -59,6 +60,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
   const members = new Store<EtcdMember>(etcdMembers, [], [byClusterName]);
   const podStore = new Store<Pod>(pods, []);
   const clusters = new Store<EtcdCluster>(etcdClusters, []);
+  const defrags = new Store<EtcdDefrag>(etcdDefrags, [], [defragsByCluster, POLICY_LABEL]);
   const images = { repository: 'quay.io/coreos/etcd', allowed: [] };
   return {
     client,
@@ -83,6 +85,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     clockAheadMs: (_withinMs: number) => 0,
     clusters,
     defragmentRequests: new DefragmentRequests(),
+    defragmentations: new DefragmentationLedger(defrags, 10),
     hashes: new HashLedger(),
     replacements: new ReplacementLedger(clusters, 10),
     deletedPolicies: new DeletedPolicies(clusters),
@@ -96,7 +99,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     volumes: new Store<PersistentVolumeClaim>(persistentVolumeClaims, [], [CLUSTER_LABEL]),
     nodes: new Store<Node>(nodes, []),
     schedules: new Store<EtcdSnapshotSchedule>(etcdSnapshotSchedules, [], [byCluster]),
-    defrags: new Store<EtcdDefrag>(etcdDefrags, [], [defragsByCluster, POLICY_LABEL]),
+    defrags,
     snapshots: new Store<EtcdSnapshot>(etcdSnapshots, [], [SCHEDULE_LABEL]),
   };
 }

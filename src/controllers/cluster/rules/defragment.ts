@@ -3,7 +3,13 @@ import { quotaOf } from '../../../api/defaults.ts';
 import type { EtcdDefrag, MemberOutcome } from '../../../api/etcd-defrag.ts';
 import { belowThreshold, hasRoom, isDone, mebibytes, timeLimitMs } from '../../../domain/defragmentation.ts';
 import { identity } from '../../../domain/ownership.ts';
-import { DEFRAG_QUIET_MS, DISRUPTION_RECHECK_MS, DRAIN_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
+import {
+  DEFRAG_QUIET_MS,
+  DEFRAG_RECHECK_MS,
+  DISRUPTION_RECHECK_MS,
+  DRAIN_MS,
+  UNHEALTHY_RESYNC_MS,
+} from '../../../domain/timing.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
 import { iso } from '../../../lib/time.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
@@ -77,6 +83,9 @@ function nextStep(o: Observed, defrag: EtcdDefrag, m: MemberView, outcome: Membe
   const unrecorded = markerDropped(o);
   if (unrecorded) return { ...waiting(o, defrag, unrecorded.message), requeueAfterMs: unrecorded.retryInMs };
   const blocked = blockedBy(o, entryOf(o, m)?.id, 'defragment');
+  // The end of another run enqueues the cluster.
+  if (blocked?.reason === 'FleetBusy')
+    return { ...waiting(o, defrag, blocked.message), requeueAfterMs: DEFRAG_RECHECK_MS };
   if (blocked || !m.self) return waiting(o, defrag, blocked?.message ?? `${nameOf(m)} does not respond`);
   const list = workList(o, defrag);
   const named = `EtcdDefrag ${defrag.metadata.name}`;
