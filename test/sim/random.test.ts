@@ -7,7 +7,8 @@ import { type Found, search } from './search.ts';
 
 /** The same worlds in every run, so that a change is judged by its own effects; another seed tests other worlds. */
 const SEED = Number(process.env['SEED'] ?? 1);
-const STEPS = Number(process.env['STEPS'] ?? 1_000_000);
+const CI_STEPS = 1_000_000;
+const STEPS = Number(process.env['STEPS'] ?? CI_STEPS);
 const KEPT = join(import.meta.dirname, '../../.cache/sim');
 
 interface Sum {
@@ -41,7 +42,9 @@ async function fail({ script, seed }: Found): Promise<never> {
 
 test(`under random faults the operator violates no invariant and converges (seed ${SEED})`, async () => {
   const sum: Sum = { steps: 0, runs: 0, virtualMs: 0, tally: new Map() };
-  const missing = (): readonly string[] => MUST_HAPPEN.filter((kind) => !sum.tally.has(kind));
+  // Some faults are rare: a shorter run finds breaks, and need not have every fault.
+  const expected = STEPS < CI_STEPS ? [] : MUST_HAPPEN;
+  const missing = (): readonly string[] => expected.filter((kind) => !sum.tally.has(kind));
   const found = await search({
     seed: SEED,
     steps: STEPS,
