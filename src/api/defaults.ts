@@ -28,6 +28,9 @@ export function quotaFor(size: string | number): number {
   return Number(quota > MAX_QUOTA ? MAX_QUOTA : quota < 1n ? 1n : quota);
 }
 
+/** The size of a volume on which a database of this size fits. */
+export const roomFor = (quota: number): number => quota + Number(LOG_ROOM);
+
 /** One hour of history: a watch that was disconnected for less can resume. Users whose clients write a lot set less. */
 const RETENTION = { periodic: '1h', revision: '10000' } as const;
 
@@ -70,6 +73,7 @@ export function targetOf(spec: EtcdClusterSpec, status?: EtcdClusterStatus): Tar
     deletionPolicy: _policy,
     suspend: _s,
     updateStrategy: _u,
+    maintenance: _m,
     ...template
   } = rest;
   const size = storage?.size ?? DEFAULT_SIZE;

@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { chosenSource } from './bootstrap.ts';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
+import { remedyStatus } from './maintenance.ts';
 import type { Accepted } from './meta.ts';
 import { optionalFlag, optionalInt32, optionalInt64, optionalObject, optionalText, optionalTime } from './optional.ts';
 import { StorageTargetSchema } from './storage.ts';
@@ -204,6 +205,7 @@ export const EtcdClusterStatusSchema = Type.Object({
       dbSizeBefore: Type.Integer({ format: 'int64', description: 'The size of its database before, in bytes.' }),
     },
   ),
+  remedy: remedyStatus,
   observed: Type.Optional(TargetSchema),
   progressDeadline: optionalTime('When the change in progress is reported as overdue.'),
   conditions: Type.Optional(ConditionsSchema),

@@ -5,6 +5,7 @@ import { cel } from './cel.ts';
 import { type Kind, namesOf } from './crd.ts';
 import { clusterRules, specRules } from './etcd-cluster-rules.ts';
 import { EtcdClusterStatusSchema } from './etcd-cluster-status.ts';
+import { maintenance } from './maintenance.ts';
 import type { Accepted, CustomObject } from './meta.ts';
 import { etcdClusters } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
@@ -40,6 +41,7 @@ export const EtcdClusterSpecSchema = Type.Object(
       'true: the operator observes this cluster, reports its status, and changes nothing of it: no member is created, replaced, restarted or removed, no certificate renewed, no password changed. Snapshots and their schedules go on. Deleting the EtcdCluster works as usual.',
     ),
     updateStrategy,
+    maintenance,
     podDisruptionBudget: optionalObject(
       'The PodDisruptionBudget (PDB) that keeps node drains from costing the quorum.',
       {

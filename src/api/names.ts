@@ -175,6 +175,9 @@ export const slotOf = (schedule: string, snapshot: string): number | undefined =
 };
 /** As the baseline names it, by the scheduled time: the API server refuses to create the same EtcdDefrag twice. */
 export const scheduledDefragName = (policy: string, slot: number): string => `${policy}-${slot / 1_000}`;
+/** The EtcdDefrag of a remedy that started at this time, in milliseconds since 1970. */
+export const remedyDefragName = (cluster: string, startedAt: number): string =>
+  `${cluster}-remedy-${Math.floor(startedAt / 1_000)}`;
 /** The scheduled time of an EtcdDefrag, in milliseconds since 1970; `undefined` when it is not of this policy. */
 export const defragSlotOf = (policy: string, defrag: string): number | undefined => {
   const seconds = defrag.startsWith(`${policy}-`) ? defrag.slice(policy.length + 1) : '';

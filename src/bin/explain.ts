@@ -17,6 +17,7 @@ import { explain } from '../controllers/cluster/explain.ts';
 import { type ClusterPorts, observe } from '../controllers/cluster/observe.ts';
 import { DefragmentationLedger } from '../controllers/cluster/observe-defragmentation-fleet.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
+import { SpaceTrends } from '../controllers/cluster/observe-space-trend.ts';
 import { HashLedger } from '../controllers/cluster/observe-version-change.ts';
 import type { Gathered, MemberView } from '../controllers/cluster/observed.ts';
 import { defragResource } from '../controllers/defrag/controller.ts';
@@ -190,6 +191,7 @@ export async function explainCluster(context: Context, name: string): Promise<Ex
     defragmentRequests: new DefragmentRequests(),
     defragmentations: new DefragmentationLedger(stores.defrags, flags.defragmentationsAtOnce),
     hashes: new HashLedger(),
+    spaceTrends: new SpaceTrends(),
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour),
     observedMs: () => 0,
     clockAheadMs: () => 0,

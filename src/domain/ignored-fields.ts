@@ -41,6 +41,13 @@ export const IGNORED_FIELDS: readonly IgnoredField[] = [
     cel: 'has(spec.auth) && has(spec.auth.rootCredentialsSecretRef) && !(has(spec.auth.enabled) && spec.auth.enabled)',
   },
   {
+    field: 'maintenance.autoRemedy.keepRevisions',
+    because: 'maintenance.autoRemedy.enabled is not true',
+    isIgnored: ({ maintenance: { autoRemedy } = {} }) =>
+      autoRemedy?.keepRevisions !== undefined && autoRemedy.enabled !== true,
+    cel: 'has(spec.maintenance) && has(spec.maintenance.autoRemedy) && has(spec.maintenance.autoRemedy.keepRevisions) && !(has(spec.maintenance.autoRemedy.enabled) && spec.maintenance.autoRemedy.enabled)',
+  },
+  {
     field: 'bootstrap',
     because: 'bootstrap.restore is not set: the cluster starts empty',
     isIgnored: ({ bootstrap }) => bootstrap !== undefined && bootstrap.restore === undefined,

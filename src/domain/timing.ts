@@ -204,6 +204,22 @@ export const SCHEDULE_JOB_KEPT_SECONDS = 3_600;
 export const DEFRAG_DEADLINE_MS = 45 * 60_000;
 /** How long a finished EtcdDefrag waits for the NOSPACE alarm to go away. Statuses of members are coalesced for ten seconds, twice. */
 export const DISARMED_WITHIN_MS = 60_000;
+/** etcd compacts in batches with pauses of 10 ms, and reports no end: the space in use has not become smaller for this long. */
+export const COMPACTION_SETTLES_MS = 10_000;
+/** Clients that fill a database again at once: each remedy takes every member out of the client Service in turn. */
+export const REMEDY_PAUSE_MS = 10 * 60_000;
+/** For users to read what a remedy did. */
+export const REMEDY_KEPT_SECONDS = 7 * 86_400;
+/** After a remedy that failed: a member, or a snapshot that streamed from it, may have been in the way. */
+export const REMEDY_RETRY_MS = 60 * 60_000;
+/** After one that found the database full of keys: a user has to act. Keys that were deleted and compacted are noticed at once. */
+export const REMEDY_FULL_MS = 24 * 60 * 60_000;
+/** Instead of `RESYNC_MS` while a database is nearly full: etcd sends no event when it raises an alarm. */
+export const NEARLY_FULL_RECHECK_MS = 30_000;
+/** The trend of the space in use: compaction makes a saw of it, with a tooth of up to an hour by default. */
+export const TREND_WINDOW_MS = 6 * 60 * 60_000;
+export const TREND_SAMPLE_MS = 10 * 60_000;
+export const TREND_MIN_MS = 30 * 60_000;
 /** After each member, the next one waits for its readiness probe: that is not worth an Event. */
 export const DEFRAG_QUIET_MS = 30_000;
 /** The deadline of an EtcdDefrag has to be noticed without an event. */

@@ -1,4 +1,4 @@
-/** Defragmentations under faults. Worlds of their own: among all other faults, few clusters are at rest for long enough. */
+/** Defragmentations, and remedies of full databases, under faults. Worlds of their own: among all other faults, few clusters are at rest for long enough. */
 import { expect, test } from 'vitest';
 import { run } from './run.ts';
 import type { Scope } from './script.ts';
@@ -11,6 +11,8 @@ const SCOPE: Scope = {
     'defragment',
     'defragment',
     'defragment',
+    'outgrow',
+    'outgrow',
     'stream',
     'stream',
     'killOperator',
@@ -30,15 +32,25 @@ const SCOPE: Scope = {
   ],
   securedOneIn: 1_000_000,
   secured: ['rotateCA'],
+  remedies: true,
 };
-const MUST_HAPPEN = ['defragment', 'stream', 'operator killed', 'defragmented', 'defragmentation not answered'];
+const MUST_HAPPEN = [
+  'defragment',
+  'outgrow',
+  'stream',
+  'operator killed',
+  'defragmented',
+  'defragmentation not answered',
+  'etcd: compact',
+  'etcd: disarm',
+];
 
-test('under faults never two members are away, none is defragmented during its stream, and every EtcdDefrag ends', async () => {
+test('under faults never two members are away, none is defragmented during its stream, every EtcdDefrag ends, and so does NOSPACE', async () => {
   const tally = new Set<string>();
   const found = await search({
     seed: Number(process.env['SEED'] ?? 1),
     scope: SCOPE,
-    steps: Number(process.env['STEPS'] ?? 100_000),
+    steps: Number(process.env['STEPS'] ?? 100_000) / 2,
     shrink: true,
     seen: (outcome) => {
       for (const kind of outcome.tally.keys()) tally.add(kind);

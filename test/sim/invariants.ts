@@ -22,6 +22,7 @@ import { noMoreThanWanted } from './growth-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
 import { blockedEditsAreNotApplied, foreignIsLeftAlone, successorsCouldRun } from './object-invariants.ts';
 import { isBuiltFromItsMember } from './rollout-facts.ts';
+import { SPACE } from './space-invariants.ts';
 import {
   availableIsTrue,
   leaderIsOrWas,
@@ -125,12 +126,14 @@ export const oneSeed: Always = ({ world }) => {
   return seeds.length > 1 ? `two seeds: ${seeds.map((m) => m.metadata.name).join(', ')}` : undefined;
 };
 
+/** These change no membership, and a defragmentation stays in flight for minutes. */
+const MAINTENANCE: readonly string[] = ['defragment', 'compact', 'disarm'];
+
 /** I3: an operator never has more than one membership change in flight. */
 export const oneChangeAtATime: OnChange = (scene, call) => {
-  // A defragmentation stays in flight for minutes, and is none.
   const isOther = (other: MembershipCall): boolean =>
-    other.by === call.by && other !== call && other.method !== 'defragment';
-  const others = call.method === 'defragment' ? [] : [...scene.inFlight].filter(isOther);
+    other.by === call.by && other !== call && !MAINTENANCE.includes(other.method);
+  const others = MAINTENANCE.includes(call.method) ? [] : [...scene.inFlight].filter(isOther);
   return others.length > 0 ? `${call.method} was sent while ${others[0]?.method} was in flight` : undefined;
 };
 
@@ -341,6 +344,7 @@ export const BEFORE_CHANGE = {
   onlyTheHolderActs,
   oneDisruption,
   ...DEFRAGMENTATION.beforeChange,
+  ...SPACE.beforeChange,
 };
 export const AFTER_CHANGE = {
   quorumAfterChange,
@@ -348,4 +352,5 @@ export const AFTER_CHANGE = {
   notTheLastCopy,
   transfereeServes,
   ...DEFRAGMENTATION.afterChange,
+  ...SPACE.afterChange,
 };

@@ -31,6 +31,10 @@ export function unrest({ world, retains }: Scene): Wrong {
   if (waiting) return `EtcdDefrag ${waiting.metadata.name} is ${waiting.status?.phase}: ${waiting.status?.waitingFor}`;
   if (cluster.status?.defragmentation)
     return `${cluster.status.defragmentation.member} is recorded as being defragmented`;
+  if (cluster.spec.maintenance?.autoRemedy?.enabled && cluster.spec.replicas !== 0) {
+    const full = groupOf(world)?.state.alarms.all.find(({ alarm }) => alarm === 'noSpace');
+    if (full) return `${hexId(full.memberId)} has the NOSPACE alarm: ${JSON.stringify(cluster.status?.remedy)}`;
+  }
   const leaving = membersOf(world).filter(isDeleting);
   const conditionOf = (type: string): Condition | undefined => findCondition(cluster.status?.conditions, type);
   if (conditionOf('Available') === undefined) return 'the cluster has no Available condition';

@@ -5,6 +5,7 @@ import type { Result } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { recordedBundles } from './credential-invariants.ts';
 import { Faults } from './faults/faults.ts';
+import { QUOTA } from './faults/space.ts';
 import {
   AFTER_CHANGE,
   AFTER_WRITE,
@@ -221,11 +222,15 @@ export async function peace(world: World, judge: Judge, step = stepper(world, ju
   if (wrong !== undefined) throw new Broken(`staysAtRest: ${wrong}`);
 }
 
-const specOf = ({ replicas, version, medium, deletionPolicy, restores }: Script): EtcdCluster['spec'] => ({
+const specOf = ({ replicas, version, medium, deletionPolicy, restores, remedies }: Script): EtcdCluster['spec'] => ({
   ...(deletionPolicy === 'Retain' && { deletionPolicy }),
   replicas,
   version,
   storage: { size: '1Gi', medium },
+  ...(remedies && {
+    options: { quotaBackendBytes: QUOTA },
+    maintenance: { autoRemedy: { enabled: true, keepRevisions: 3 } },
+  }),
   ...(restores &&
     medium === '' && {
       bootstrap: {

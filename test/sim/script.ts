@@ -85,6 +85,8 @@ const ACTIONS = {
   expire: {},
   /** A user asks for a defragmentation of every member, each of which takes this long. */
   defragment: { ms: fc.oneof(fc.nat(1_000), fc.integer({ min: 1_000, max: 120_000 })) },
+  /** Clients write until the database has reached its quota. */
+  outgrow: {},
   /** A snapshot streams from a member. */
   stream: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 120_000 }) },
   unreadableSecrets: { ms: fc.integer({ min: 1_000, max: 400_000 }) },
@@ -110,6 +112,8 @@ export interface Script {
   readonly credentials?: CredentialsOptions;
   /** Peers have self-signed certificates, as the annotation of the cluster asks. */
   readonly peerAutoTls?: boolean;
+  /** The cluster has a small quota, and `maintenance.autoRemedy`. */
+  readonly remedies?: boolean;
   readonly actions: readonly Action[];
 }
 
@@ -126,6 +130,8 @@ export interface Scope {
   readonly securedOneIn: number;
   /** What happens to clusters with TLS. */
   readonly secured: readonly ActionKind[];
+  /** See `Script.remedies`. */
+  readonly remedies?: boolean;
 }
 
 const anAction = (kinds: readonly ActionKind[], pauses = PAUSES): fc.Arbitrary<Action> =>
@@ -146,7 +152,14 @@ const someCredentials: fc.Arbitrary<CredentialsOptions> = fc.record({
   auth: fc.boolean(),
 });
 
-export function scripts({ replicas, media, actions, secured, securedOneIn }: Scope): fc.Arbitrary<Script> {
+export function scripts({
+  replicas,
+  media,
+  actions,
+  secured,
+  securedOneIn,
+  remedies = false,
+}: Scope): fc.Arbitrary<Script> {
   const common = {
     seed: fc.noShrink(fc.nat()), // a smaller seed is not a simpler world
     replicas: fc.constantFrom(...replicas),
@@ -155,6 +168,7 @@ export function scripts({ replicas, media, actions, secured, securedOneIn }: Sco
     deletionPolicy: fc.constantFrom('Delete' as const, 'Retain' as const),
     localVolumes: fc.boolean(),
     nodes: fc.integer({ min: 3, max: 5 }),
+    ...(remedies && { remedies: fc.constant(true) }),
   };
   const plain = fc.record({
     ...common,

@@ -11,6 +11,8 @@ export type EtcdChange =
   /** etcd rewrites its data for this minor, such as `3.6.0`, so that members can be started with it. */
   | { readonly name: 'enableDowngrade'; readonly version: string }
   | { readonly name: 'cancelDowngrade' }
+  /** Removes the history up to this revision. */
+  | { readonly name: 'compact'; readonly revision: number }
   | { readonly name: 'disarm'; readonly alarm: 'corrupt' | 'noSpace'; readonly id: string };
 
 /** Endpoints and member ids were read from etcd in the same reconcile. */

@@ -26,6 +26,7 @@ import { decide } from './decide.ts';
 import { startedRun, waitsForOthers } from './defragmentation.ts';
 import { execute } from './execute.ts';
 import { type ClusterPorts, observe, readinessKey, seedKey } from './observe.ts';
+import { remedyKey } from './observe-defragmentation.ts';
 import type { Gathered } from './observed.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;
@@ -48,7 +49,9 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
     ports.defragmentations.forget(key);
     ports.credentials.drop(key);
     ports.hashes.forget(key);
+    ports.spaceTrends.forget(key);
     ports.observedMs(seedKey(key), undefined);
+    ports.observedMs(remedyKey(key), undefined);
   },
 });
 

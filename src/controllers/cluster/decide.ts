@@ -51,6 +51,7 @@ import { pause, pausedBeforeBootstrap, resume } from './rules/pause.ts';
 import { correctPdb } from './rules/pdb.ts';
 import { promote } from './rules/promote.ts';
 import { restartRefusing } from './rules/refused-changes.ts';
+import { remedyNoSpace } from './rules/remedy.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
 import {
   relabelMembers,
@@ -95,6 +96,7 @@ export const UPKEEP: readonly NamedRule<Observed, ClusterUpkeep>[] = [
   { name: 'clearAlarm', rule: clearAlarm },
   { name: 'recordDefragmentation', rule: recordDefragmentation }, // also while the membership changes
   { name: 'disarmNoSpace', rule: disarmNoSpace },
+  { name: 'remedyNoSpace', rule: remedyNoSpace },
 ];
 
 /** While no cluster ID is recorded. The first answer wins, and the last row always answers. */

@@ -4,6 +4,7 @@ import type { Access, Ask } from '../../etcd/client.ts';
 import type { EtcdErrorKind, Result } from '../../etcd/errors.ts';
 import { atAny } from '../../etcd/failover.ts';
 import { idOf } from '../../etcd/ids.ts';
+import type { KvPort } from '../../etcd/kv.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { MembersPort } from '../../etcd/members.ts';
 import { RetryLater } from '../../runtime/plan.ts';
@@ -12,6 +13,7 @@ import { type EtcdCall, type EtcdChange, UNHEALTHY_CLUSTER } from './calls.ts';
 export interface ChangePorts {
   readonly members: Pick<MembersPort, 'add' | 'promote' | 'remove'>;
   readonly maintenance: Pick<MaintenancePort, 'moveLeader' | 'disarm' | 'downgrade'>;
+  readonly kv: Pick<KvPort, 'compact'>;
 }
 
 /** etcd errors that mean that the change was made already: by another client, or by a request whose response got lost. */
@@ -20,6 +22,7 @@ const ALREADY_DONE: Readonly<Record<EtcdChange['name'], readonly EtcdErrorKind[]
   promote: ['notLearner'],
   remove: ['notFound'],
   moveLeader: [],
+  compact: ['compacted'],
   disarm: [],
   enableDowngrade: ['downgradeInProgress'],
   cancelDowngrade: ['noDowngrade'],
@@ -62,6 +65,8 @@ function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Result<unkno
       return etcd.members.remove(ask, idOf(call.id));
     case 'moveLeader':
       return etcd.maintenance.moveLeader(ask, idOf(call.to));
+    case 'compact':
+      return etcd.kv.compact(ask, BigInt(call.revision));
     case 'enableDowngrade':
       return etcd.maintenance.downgrade(ask, 'enable', call.version);
     case 'cancelDowngrade':

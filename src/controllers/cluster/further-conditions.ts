@@ -8,6 +8,7 @@ import type { ClusterCall } from './calls.ts';
 import { CERTIFICATES_VALID } from './credentials/status.ts';
 import { droppedBy, inSyncConditions, MANAGED_OBJECTS_IN_SYNC } from './managed-objects.ts';
 import type { Observed } from './observed.ts';
+import { pressureConditions, QUOTA_PRESSURE } from './quota-pressure.ts';
 import { restoreConditions } from './restore.ts';
 import { VERSION_CHANGE_READY, versionConditions } from './rollout/version-conditions.ts';
 import { IMAGE_ALLOWED, imageConditions, QUOTA_FITS_VOLUME, quotaConditions } from './spec-drift.ts';
@@ -25,6 +26,7 @@ export const PASSING = [
   CERTIFICATES_VALID,
   BACKUP_FRESH,
   QUOTA_FITS_VOLUME,
+  QUOTA_PRESSURE,
   FIELDS_IGNORED,
   KNOWN_ISSUES,
   PEERS_PINNED,
@@ -44,6 +46,7 @@ export const furtherConditions = (
   ...restoreConditions(o, formed),
   ...backupConditions(o),
   ...quotaConditions(o),
+  ...pressureConditions(o),
   ...ignoredConditions(o),
   ...issueConditions(o),
   ...peerConditions(o),

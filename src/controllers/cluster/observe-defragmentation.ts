@@ -11,6 +11,7 @@ import type { EtcdPort } from '../../etcd/client.ts';
 import type { KvPort } from '../../etcd/kv.ts';
 import { type Client, listAll } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
+import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
 import { present } from '../../lib/present.ts';
 import { requestOf } from './defragmentation.ts';
@@ -24,19 +25,30 @@ export interface DefragPorts {
   /** Indexed by cluster. */
   readonly defrags: Store<EtcdDefrag>;
   readonly snapshots: Store<EtcdSnapshot>;
+  readonly observedMs: (key: string, state: string | undefined) => number;
   readonly defragmentRequests: DefragmentRequests;
   readonly defragmentations: Pick<DefragmentationLedger, 'fleet' | 'claim' | 'next' | 'forget'>;
 }
 
-type Facts = Pick<Gathered, 'defrag' | 'defragResponse' | 'defragFleet' | 'streams'>;
+type Facts = Pick<
+  Gathered,
+  'defrag' | 'defragResponse' | 'defragFleet' | 'remedyDefrag' | 'remedyObservedMs' | 'streams'
+>;
+
+export const remedyKey = (key: string): string => `Remedy ${key}`;
 
 export async function observeDefrag(ports: DefragPorts, cluster: EtcdCluster, signal: AbortSignal): Promise<Facts> {
   const { namespace, name } = identity(cluster);
   const [defrag] = queueOf(ports.defrags.byIndex(namespace, BY_CLUSTER, name));
   const marker = cluster.status?.defragmentation;
   const defragResponse = marker && ports.defragmentRequests.responseTo(`${namespace}/${name}`, requestOf(marker));
+  const { startedAt, finishedAt, defrag: named } = cluster.status?.remedy ?? {};
+  const isCompacting = startedAt !== undefined && finishedAt === undefined && named === undefined;
+  const remedyObservedMs = ports.observedMs(remedyKey(`${namespace}/${name}`), isCompacting ? startedAt : undefined);
+  const remedyDefrag = named === undefined ? undefined : ports.defrags.get(refKey({ namespace, name: named }));
   return {
-    ...present({ defragResponse }),
+    ...present({ defragResponse, remedyDefrag }),
+    ...(isCompacting && { remedyObservedMs }),
     ...(defrag && {
       defrag,
       defragFleet: ports.defragmentations.fleet(cluster),

@@ -53,14 +53,13 @@ export async function observeVersionChange(
   ports: VersionPorts,
   gathered: Gathered,
   ask: Omit<Ask, 'endpoint'>,
-  revision: bigint,
 ): Promise<Pick<ClusterFacts, 'hashes' | 'versionSnapshot'>> {
   const o = withApplicableSpec(gathered);
   if (!isMinorChangeAhead(o)) return {};
   const { namespace } = identity(o.cluster);
   const stored = snapshotNames(o).flatMap((name) => ports.snapshots.get(refKey({ namespace, name })) ?? []);
   const snapshot = chosenSnapshot(o, stored);
-  const hashes = wantsHashes(o) ? { hashes: await hashesOf(ports, o, ask, revision) } : {};
+  const hashes = wantsHashes(o) ? { hashes: await hashesOf(ports, o, ask, BigInt(o.revision ?? 0)) } : {};
   return { ...hashes, ...(snapshot && { versionSnapshot: snapshot }) };
 }
 

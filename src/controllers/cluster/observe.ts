@@ -46,6 +46,7 @@ import { lacksPolicy, type NetworkPorts, observeNetwork } from './observe-networ
 import { type ObjectPorts, observeObject, observePdb } from './observe-objects.ts';
 import type { ReplacementLedger } from './observe-replacements.ts';
 import { observeRestore, type RestorePorts } from './observe-restore.ts';
+import type { SpaceTrends } from './observe-space-trend.ts';
 import { observeSuccessors, type SuccessorPorts } from './observe-successors.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
 import { observeVersionChange, type VersionPorts } from './observe-version-change.ts';
@@ -66,7 +67,7 @@ export interface ClusterPorts
     EtcdPort &
     ChangePorts & {
       readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade' | 'defragment'>;
-      readonly kv: Pick<KvPort, 'read'>;
+      readonly kv: Pick<KvPort, 'read' | 'compact'>;
     };
   readonly images: ImagePolicy;
   /** Absent: the defaults. */
@@ -75,6 +76,7 @@ export interface ClusterPorts
   readonly clockAheadMs: (withinMs: number) => number;
   /** For how long this process has observed the present state of a key. */
   readonly observedMs: (key: string, state: string | undefined) => number;
+  readonly spaceTrends: Pick<SpaceTrends, 'note' | 'forget'>;
   readonly replacements: Pick<ReplacementLedger, 'rate' | 'claim'>;
 }
 
@@ -124,6 +126,8 @@ export async function observe(
     seedObservedMs: ports.observedMs(seedKey(key), seedState(cluster, members)),
     members: members.map(({ status: _status, ...m }) => ({ ...m, ...unready(ports, m) })),
     etcd,
+    ...present({ spaceTrend: ports.spaceTrends.note(key, ports.now(), members) }),
+    revision: Number(lowestRevision(members.flatMap((m) => m.status ?? []))),
     quarantined: volumes.filter((pvc) => isUnusedQuarantined(ports, pvc)),
     ...(members.length === 0 && leftObjects(ports, cluster, volumes)),
     images: ports.images,
@@ -134,8 +138,7 @@ export async function observe(
     ...(await observeDefrag(ports, cluster, signal)),
     ...credentials,
   };
-  const revision = lowestRevision(members.flatMap((m) => m.status ?? []));
-  const observed = { ...gathered, ...(await observeVersionChange(ports, gathered, requests.ask, revision)) };
+  const observed = { ...gathered, ...(await observeVersionChange(ports, gathered, requests.ask)) };
   return { ...observed, successors: await observeSuccessors(ports, observed, signal) };
 }
 

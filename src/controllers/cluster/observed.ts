@@ -141,6 +141,12 @@ export type DefragResponse =
   | { readonly is: 'awaited' | 'succeeded' }
   | { readonly is: 'failed'; readonly message: string };
 
+/** Of the database with the most in use. */
+export interface SpaceTrend {
+  readonly bytesPerHour: number;
+  readonly overMs: number;
+}
+
 /** The hash of a member's data. Hashes are comparable only where `at` agrees. */
 export interface MemberHash {
   readonly member: string;
@@ -174,6 +180,10 @@ export interface ClusterFacts {
   /** Controlled by this cluster or to be adopted by it, sorted by name, including EtcdMembers that are being deleted. */
   readonly members: readonly MemberView[];
   readonly etcd: EtcdView;
+  /** The revision of the data that all members that respond have; 0: none does. */
+  readonly revision?: number;
+  /** How the space in use develops; absent until it has been observed for half an hour. */
+  readonly spaceTrend?: SpaceTrend;
   /** PVCs of removed members. */
   readonly quarantined: readonly PersistentVolumeClaim[];
   /** PVCs with the label of this cluster; listed only when the API server has no EtcdMember of it. */
@@ -204,6 +214,10 @@ export interface ClusterFacts {
   readonly defragFleet?: DefragFleet;
   /** Absent: this process has not sent the request, but one before it. */
   readonly defragResponse?: DefragResponse;
+  /** The EtcdDefrag that `status.remedy` names. */
+  readonly remedyDefrag?: EtcdDefrag;
+  /** How long this process has observed that the history is being compacted: the one before it may have been killed before it asked etcd. */
+  readonly remedyObservedMs?: number;
   /** The members that snapshots stream from; read only while there is an EtcdDefrag. A string: why they are unknown. */
   readonly streams?: readonly string[] | string;
 }

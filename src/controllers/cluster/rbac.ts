@@ -27,6 +27,8 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdsnapshotschedules'], verbs: ['list', 'watch'] },
   // What defragmentations are asked for, and what has come of them; the members that snapshots stream from.
   { apiGroups: [GROUP], resources: ['etcddefrags', 'etcdsnapshots'], verbs: ['list', 'watch'] },
+  // A defragmentation of databases that have reached their quota.
+  { apiGroups: [GROUP], resources: ['etcddefrags'], verbs: ['create'] },
   { apiGroups: [GROUP], resources: ['etcddefrags/status'], verbs: ['patch'] },
   {
     apiGroups: ['networking.k8s.io'],

@@ -42,6 +42,7 @@ import {
 } from './observed.ts';
 import { quarantinedVolumes } from './quarantine.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
+import { noSpaceMessage, spaceRecheckMs } from './remedy.ts';
 import { isExhausted, isRateLimited } from './replacement.ts';
 import { hasRecovered } from './replacement-back-off.ts';
 import { foundAtTakeOver, keptRollout } from './rollout/edit.ts';
@@ -209,15 +210,6 @@ function pausedMessage(o: Observed, message: string): string {
   return `paused: the data is kept in ${volumes === '' ? 'the volumes of its members' : volumes}. Set replicas to resume the cluster`;
 }
 
-/** A NOSPACE alarm of one member makes all members reject writes, even after it was removed. Reads, deletions and compaction still work. */
-function noSpaceMessage(o: Observed): string | undefined {
-  if (o.etcd.is !== 'answers') return undefined;
-  const ids = o.etcd.alarms.flatMap(({ id, alarm }) => (alarm === 'NOSPACE' ? [id] : []));
-  if (ids.length === 0) return undefined;
-  const names = ids.map((id) => o.members.find(({ self }) => self?.id === id)?.object.metadata.name ?? id).sort();
-  return `etcd rejects writes: database space exceeded on ${names.join(', ')} (NOSPACE). Delete keys that are not needed, compact and defragment; then run: etcdctl alarm disarm`;
-}
-
 /** PVCs that a user has deleted: their data exists as long as the Pods. */
 function terminatingMessage(o: Observed, message: string): string | undefined {
   const names = o.members.filter(isLosingPvc).map(nameOf);
@@ -324,6 +316,7 @@ export function requeueMs(
     backupRequeueMs(o),
     rolloutRequeueMs(o),
     versionRequeueMs(o),
+    spaceRecheckMs(o),
     unreadableObjects(o).length > 0 ? UNREADABLE_RECHECK_MS : undefined,
     o.successors?.some(({ refusedBy }) => refusedBy !== undefined) ? REFUSED_POD_RECHECK_MS : undefined,
   ].filter((ms) => ms !== undefined);

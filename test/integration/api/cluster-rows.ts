@@ -63,6 +63,13 @@ export const specs: readonly Row[] = [
   ['no time at all', { progressDeadlineSeconds: 0 }, 'spec.progressDeadlineSeconds'],
   ['an unknown field', { podTemplate: {} }, 'unknown field "spec.podTemplate"'],
   ['no PodDisruptionBudget', { podDisruptionBudget: { enabled: false } }],
+  ['a remedy for NOSPACE', { maintenance: { autoRemedy: { enabled: true, keepRevisions: 0 } } }],
+  ['a remedy that is turned off', { maintenance: { autoRemedy: {} } }],
+  [
+    'a remedy that keeps fewer revisions than none',
+    { maintenance: { autoRemedy: { keepRevisions: -1 } } },
+    'spec.maintenance.autoRemedy.keepRevisions',
+  ],
   ['no quarantine of volumes', { volumeQuarantine: { enabled: false } }],
   ['a suspended cluster', { suspend: true }],
   ['a suspension that is neither true nor false', { suspend: 'yes' }, 'spec.suspend'],

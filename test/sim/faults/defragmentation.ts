@@ -28,12 +28,12 @@ function stream({ ground }: World, member: string | undefined, ms: number): bool
   if (member === undefined) return false;
   const ref = { namespace: NAMESPACE, name: `snapshot-${ground.api.peek(snapshots).length + 1}` };
   const spec = { clusterRef: { name: CLUSTER }, destination: {} };
-  const object = { apiVersion: API_VERSION, kind: 'EtcdSnapshot', metadata: ref, spec } as EtcdSnapshot;
-  ground.write(async (api) => {
-    await api.create(snapshots, object);
-    const status = { phase: 'Complete', streamsFrom: [member], startTime: String(ground.timeline.now) };
-    await api.patch(snapshots, ref, { status }, { subresource: 'status' });
-  });
+  const status = { phase: 'Complete', streamsFrom: [member], startTime: String(ground.timeline.now) };
+  const uid = `00000000-0000-4000-9000-${String(ground.timeline.now).padStart(12, '0')}`;
+  const metadata = { ...ref, uid };
+  // With its status at once: an operator that observes it without one starts its Job.
+  ground.api.load(snapshots, { apiVersion: API_VERSION, kind: 'EtcdSnapshot', metadata, spec, status } as EtcdSnapshot);
+  ground.changedAt = ground.timeline.now;
   ground.timeline.after(ms, () => ground.patchStatus(snapshots, ref, { streamsFrom: null }));
   return true;
 }

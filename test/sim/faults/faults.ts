@@ -8,6 +8,7 @@ import { defragDeeds } from './defragmentation.ts';
 import { machineDeeds, recover } from './machines.ts';
 import { objectDeeds, removeForeign, removeOrphans } from './objects.ts';
 import { killOperator, processDeeds } from './processes.ts';
+import { spaceDeeds } from './space.ts';
 import type { Deeds, Stage } from './stage.ts';
 
 const DEEDS: Deeds<ActionKind> = {
@@ -16,6 +17,7 @@ const DEEDS: Deeds<ActionKind> = {
   ...machineDeeds,
   ...credentialDeeds,
   ...defragDeeds,
+  ...spaceDeeds,
 };
 
 /** How long a user waits for the operator before restoring a deleted Secret. */

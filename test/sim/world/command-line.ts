@@ -10,6 +10,7 @@ export interface EtcdFlags {
   readonly state: 'new' | 'existing';
   readonly token: string;
   readonly maxLearners: number | undefined;
+  readonly quotaBytes: number | undefined;
   readonly dataDir: string;
   /** Ports with TLS, and whether they verify the certificates of clients. */
   readonly tls: Readonly<Record<EtcdPortName, { readonly serves: boolean; readonly verifies: boolean }>>;
@@ -111,5 +112,6 @@ export function parseCommand(pod: Pod): Parsed {
     },
     peerAutoTls: flags.has('peer-auto-tls'),
     maxLearners: flags.has('max-learners') ? Number(flags.get('max-learners')) : undefined,
+    quotaBytes: Number(flags.get('quota-backend-bytes') ?? 0) || undefined,
   };
 }

@@ -187,7 +187,7 @@ export class Kubelet {
       };
     if (volume.trouble === 'damaged' && volume.disk)
       return { exitCode: 2, reason: 'Error', message: 'panic: wal: crc mismatch' };
-    const { peerURL, maxLearners, name } = flags;
+    const { peerURL, maxLearners, quotaBytes, name } = flags;
     this.#drop(run);
     const process = this.#etcd.node(name, {
       endpoint: `${flags.tls.client.serves ? 'https' : 'http'}://${run.ip}:2379`,
@@ -195,6 +195,7 @@ export class Kubelet {
       tls: { ...this.mounts.tls(run.uid, flags.tls), ...(flags.peerAutoTls && { peerAutoTls: true }) },
       version: versionOf(pod),
       ...(maxLearners !== undefined && { maxLearners }),
+      ...(quotaBytes !== undefined && { quotaBytes }),
     });
     run.process = process;
     process.disk = volume.disk;

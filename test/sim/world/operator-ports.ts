@@ -182,7 +182,7 @@ function watchFor<T extends KubeObject>(
   return stream;
 }
 
-const MEMBERSHIP = ['add', 'promote', 'remove', 'update', 'moveLeader', 'defragment'];
+const MEMBERSHIP = ['add', 'promote', 'remove', 'update', 'moveLeader', 'defragment', 'compact', 'disarm'];
 
 export interface EtcdSurroundings {
   readonly etcd: ModelEtcd;

@@ -16,6 +16,7 @@ export const IGNORED_SPECS: readonly (readonly [field: string, spec: EtcdCluster
   ['volumeQuarantine', { version, storage: memory, volumeQuarantine: { enabled: false } }],
   ['auth.rootCredentialsSecretRef', { version, auth: { rootCredentialsSecretRef: { name: 'root' } } }],
   ['auth.rootCredentialsSecretRef', { version, auth: { enabled: false, rootCredentialsSecretRef: { name: 'root' } } }],
+  ['maintenance.autoRemedy.keepRevisions', { version, maintenance: { autoRemedy: { keepRevisions: 5 } } }],
   ['bootstrap', { version, bootstrap: {} }],
   ['bootstrap.restore.source.s3.serverSideEncryption', { version, bootstrap: { restore: { source: { s3 } } } }],
   ['options.snapshotCount', { version: '3.8.0', options: { snapshotCount: 10_000 } }],
@@ -40,6 +41,7 @@ export const APPLIED_SPECS: readonly (readonly [what: string, spec: EtcdClusterS
     'a class of volumes',
     { version, deletionPolicy: 'Retain', storage: { size: '1Gi', medium: '', storageClassName: 'fast' } },
   ],
+  ['a remedy that keeps some history', { version, maintenance: { autoRemedy: { enabled: true, keepRevisions: 5 } } }],
   ['volumes without quarantine', { version, volumeQuarantine: { enabled: false } }],
   ['memory that is deleted', { version, storage: memory, deletionPolicy: 'Delete' }],
   [

@@ -24,6 +24,7 @@ import { certificates } from '../../../src/controllers/cluster/credentials/obser
 import { DefragmentRequests } from '../../../src/controllers/cluster/execute-defragment.ts';
 import { DefragmentationLedger } from '../../../src/controllers/cluster/observe-defragmentation-fleet.ts';
 import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
+import { SpaceTrends } from '../../../src/controllers/cluster/observe-space-trend.ts';
 import { HashLedger } from '../../../src/controllers/cluster/observe-version-change.ts';
 import { DeletedPolicies } from '../../../src/controllers/member/observe-deleted-clusters.ts';
 import { wantedPod } from '../../../src/controllers/member/wanted-pod.ts';
@@ -87,6 +88,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     defragmentRequests: new DefragmentRequests(),
     defragmentations: new DefragmentationLedger(defrags, 10),
     hashes: new HashLedger(),
+    spaceTrends: new SpaceTrends(),
     replacements: new ReplacementLedger(clusters, 10),
     deletedPolicies: new DeletedPolicies(clusters),
     members,

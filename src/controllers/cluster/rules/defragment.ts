@@ -1,7 +1,7 @@
 /** Rules that carry out an EtcdDefrag: one member at a time, out of the client Service, the leader last. */
 import { quotaOf } from '../../../api/defaults.ts';
 import type { EtcdDefrag, MemberOutcome } from '../../../api/etcd-defrag.ts';
-import { belowThreshold, hasRoom, isDone, mebibytes, timeLimitMs } from '../../../domain/defragmentation.ts';
+import { belowThreshold, isDone, mebibytes, timeLimitMs } from '../../../domain/defragmentation.ts';
 import { identity } from '../../../domain/ownership.ts';
 import {
   DEFRAG_QUIET_MS,
@@ -42,6 +42,7 @@ import {
   type Observed,
 } from '../observed.ts';
 import { votersOf } from '../quorum.ts';
+import { fits, wantsRemedy } from '../remedy.ts';
 import { leaderLast } from '../rollout/order.ts';
 import { drainingForMs, trafficPatch } from '../rollout/restart.ts';
 
@@ -220,10 +221,11 @@ function outcomeAfter(o: Observed, marker: Marker, before: MemberOutcome): Membe
   return marker.attempt < MAX_ATTEMPTS ? failed : { ...failed, outcome: 'Failed', reason: 'RPCError', finishedAt };
 }
 
-/** All members have been defragmented, as far as that was possible and worth it: writes are accepted again. */
+/** All members have been defragmented, as far as that was possible and worth it: writes are accepted again. With autoRemedy, however they got room. */
 export function disarmNoSpace(o: Observed): Contributed {
   const { members = [] } = o.defrag?.status ?? {};
-  if (!members.every(isDone) || !members.some(({ outcome }) => outcome === 'Defragmented')) return undefined;
+  const isDefragmented = members.every(isDone) && members.some(({ outcome }) => outcome === 'Defragmented');
+  if (!isDefragmented && !wantsRemedy(o)) return undefined;
   const alarms = o.etcd.is === 'answers' ? o.etcd.alarms.filter(({ alarm }) => alarm === 'NOSPACE') : [];
   if (alarms.length === 0 || !o.members.every(fits)) return undefined;
   const names = alarms.map(({ id }) => o.members.find(({ self }) => self?.id === id)?.object.metadata.name ?? id);
@@ -234,6 +236,3 @@ export function disarmNoSpace(o: Observed): Contributed {
     event: { type: 'Normal', reason: 'AlarmDisarmed', note: message },
   };
 }
-
-const fits = ({ self, object }: MemberView): boolean =>
-  self !== undefined && hasRoom({ bytes: self.databaseBytes, quotaBytes: quotaOf(object) });
