@@ -1,6 +1,6 @@
 /** Which changes of the etcd version are possible on the same data. */
 import { describe, expect, test } from 'vitest';
-import { clusterVersionOf, minorOf, pathRefused } from './version-path.ts';
+import { clusterVersionOf, minorOf, pathRefused, versionPath } from './version-path.ts';
 
 test.each<[string, readonly string[], string]>([
   ['nothing changes', ['3.6.16', '3.6.16', '3.6.16'], '3.6.16'],
@@ -71,4 +71,32 @@ describe.each<[string, readonly string[], string, string, readonly string[]]>([
 
 test('the cluster version of a release', () => {
   expect(clusterVersionOf(minorOf('3.6.16'))).toBe('3.6.0');
+});
+
+describe('the versions on the way', () => {
+  test.each<[string, readonly string[], string, readonly string[]]>([
+    ['nothing changes', ['3.6.16'], '3.6.16', ['3.6.16']],
+    ['one minor', ['3.6.16', '3.6.16'], '3.7.1', ['3.7.1']],
+    ['two minors', ['3.5.35'], '3.7.1', ['3.6.16', '3.7.1']],
+    ['two minors from old releases', ['3.5.2'], '3.7.1', ['3.5.35', '3.6.16', '3.7.1']],
+    ['a minor from an old release', ['3.6.2', '3.6.2'], '3.7.1', ['3.6.16', '3.7.1']],
+    ['the first of two upgrades has not ended', ['3.5.35', '3.6.16'], '3.7.1', ['3.6.16', '3.7.1']],
+    ['two minors down', ['3.7.3'], '3.5.35', ['3.6.16', '3.5.35']],
+    ['a minor that is not known yet', ['3.6.2'], '3.8.0', ['3.6.16', '3.7.3', '3.8.0']],
+  ])('%s', (_, running, target, path) => {
+    expect(versionPath(running, target)).toEqual(path);
+    let at = running;
+    for (const stop of path) {
+      expect(pathRefused(at, stop)).toBeUndefined();
+      at = [stop];
+    }
+  });
+
+  test.each<[string, readonly string[], string, string]>([
+    ['no release of the minor between is known', ['3.7.3'], '3.9.0', 'MinorSkipped'],
+    ['no way leads below 3.5', ['3.7.3'], '3.4.45', 'DowngradeImpossible'],
+    ['another major', ['3.7.3'], '4.0.0', 'MinorSkipped'],
+  ])('there is none: %s', (_, running, target, reason) => {
+    expect(versionPath(running, target)).toEqual({ reason, message: expect.any(String) });
+  });
 });

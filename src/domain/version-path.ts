@@ -13,6 +13,11 @@ export const clusterVersionOf = (minor: number): string => `${minorName(minor)}.
 const RECOMMENDED: Readonly<Record<number, string>> = { 3005: '3.5.35', 3006: '3.6.16', 3007: '3.7.3' };
 const releaseOf = (minor: number): string => RECOMMENDED[minor] ?? `the newest release of ${minorName(minor)}`;
 
+/** A version that has to be reached first. Absent: no way leads there, or no release of that minor is known. */
+export interface PathRefused extends Blocked {
+  readonly via?: string;
+}
+
 interface Floor {
   readonly patch: string;
   readonly bug: string;
@@ -30,10 +35,14 @@ const FLOORS: Readonly<Record<number, Floor>> = {
 /** etcd before 3.5 changed the format of its log without a way back. */
 const OLDEST = 3005;
 
-const refused = (reason: string, message: string): Blocked => ({ reason, message });
+/** `via`: the minor of a version that leads there. */
+const refused = (reason: string, message: string, via: number | undefined): PathRefused => {
+  const release = RECOMMENDED[via ?? 0];
+  return { reason, message, ...(release !== undefined && { via: release }) };
+};
 
 /** Why members that run these versions cannot be changed to the target; `undefined` when they can. */
-export function pathRefused(running: readonly string[], target: string): Blocked | undefined {
+export function pathRefused(running: readonly string[], target: string): PathRefused | undefined {
   const minors = running.map(minorOf);
   const [to, lowest, highest] = [minorOf(target), Math.min(...minors), Math.max(...minors)];
   if (minors.length === 0 || (lowest === to && highest === to)) return undefined;
@@ -42,6 +51,7 @@ export function pathRefused(running: readonly string[], target: string): Blocked
     return refused(
       'MinorSkipped',
       `members run etcd ${minorName(lowest)}, which cannot be upgraded to ${target} directly: etcd is upgraded one minor at a time. Set version to ${releaseOf(via)} first`,
+      via,
     );
   }
   if (to < highest && (to < highest - 1 || to < OLDEST)) {
@@ -50,13 +60,14 @@ export function pathRefused(running: readonly string[], target: string): Blocked
     return refused(
       'DowngradeImpossible',
       `members run etcd ${minorName(highest)}, whose data etcd ${minorName(to)} cannot read: etcd is downgraded one minor at a time, and not below 3.5. ${next} a snapshot that was taken with ${minorName(to)} into a new cluster`,
+      via >= OLDEST && to >= OLDEST ? via : undefined,
     );
   }
   return belowFloor(running, to, target);
 }
 
 /** Members that were upgraded already have shown that it works: only a change that has not started is refused. */
-function belowFloor(running: readonly string[], to: number, target: string): Blocked | undefined {
+function belowFloor(running: readonly string[], to: number, target: string): PathRefused | undefined {
   if (running.some((version) => minorOf(version) >= to)) return undefined;
   const old = running.filter(
     (version) => versionNumber(version) < versionNumber(FLOORS[minorOf(version)]?.patch ?? ''),
@@ -68,6 +79,24 @@ function belowFloor(running: readonly string[], to: number, target: string): Blo
     refused(
       'PatchTooOld',
       `etcd ${first} cannot be upgraded to ${target} safely: ${floor.bug} (fixed in ${floor.patch}). Set version to ${releaseOf(minorOf(floor.patch))} first`,
+      minorOf(floor.patch),
     )
   );
 }
+
+/** More would be a circle. */
+const MAX_STOPS = 20;
+
+/** The versions that all members have to reach one after the other, the target last; or why there is no such way. */
+export function versionPath(running: readonly string[], target: string, most = MAX_STOPS): readonly string[] | Blocked {
+  const refusal = pathRefused(running, target);
+  if (!refusal) return [target];
+  const { via, ...blocked } = refusal;
+  if (via === undefined || most === 0) return blocked;
+  const before = versionPath(running, via, most - 1);
+  const after = versionPath([via], target, most - 1);
+  if (!isPath(before)) return before;
+  return isPath(after) ? [...before, ...after] : after;
+}
+
+const isPath = (found: readonly string[] | Blocked): found is readonly string[] => Array.isArray(found);
