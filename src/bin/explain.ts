@@ -7,13 +7,14 @@ import { byClusterName, type EtcdMember } from '../api/etcd-member.ts';
 import { byCluster } from '../api/etcd-snapshot-schedule.ts';
 import { CLIENT_PORT, CLUSTER_LABEL, MANAGED_SELECTOR, PEER_PORT, SCHEDULE_LABEL } from '../api/names.ts';
 import type { Explanation } from '../cli/assess/explanation.ts';
+import type { VersionChecks } from '../cli/assess/upgrade.ts';
 import type { Context, Way } from '../cli/context.ts';
 import { explain as explainError } from '../cli/gather/access-error.ts';
 import { clusterResource } from '../controllers/cluster/controller.ts';
 import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
 import { decide } from '../controllers/cluster/decide.ts';
 import { DefragmentRequests } from '../controllers/cluster/execute-defragment.ts';
-import { explain } from '../controllers/cluster/explain.ts';
+import { explain, explainVersion } from '../controllers/cluster/explain.ts';
 import { type ClusterPorts, observe } from '../controllers/cluster/observe.ts';
 import { DefragmentationLedger } from '../controllers/cluster/observe-defragmentation-fleet.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
@@ -143,11 +144,26 @@ const memberFact = ({ object, pod, self, pvc, nodeGone }: MemberView): string =>
   return `${object.metadata.name}: ${parts.join('; ')}`;
 };
 
+function rolloutFacts({ status }: EtcdCluster): readonly string[] {
+  const { rollout, defragmentation } = status ?? {};
+  const { since, failed } = rollout ?? {};
+  return [
+    ...(since === undefined ? [] : [`recorded: a rollout since ${since}`]),
+    ...(failed ? [`recorded: the rollout has failed at ${failed.member} at ${failed.at}: ${failed.message}`] : []),
+    ...(defragmentation
+      ? [
+          `recorded: ${defragmentation.member} is being defragmented by EtcdDefrag ${defragmentation.defrag} since ${defragmentation.startedAt}`,
+        ]
+      : []),
+  ];
+}
+
 const factsOf = ({ cluster, members, etcd }: Gathered): readonly string[] => {
   const { spec, status, metadata } = cluster;
   return [
     `spec: ${spec.replicas ?? 3} members of etcd ${spec.version}, generation ${metadata.generation ?? 0}${spec.suspend ? ', suspended' : ''}`,
     `recorded: cluster ID ${status?.clusterID ?? 'none'}, target ${status?.observed?.replicas ?? 'none'} members`,
+    ...rolloutFacts(cluster),
     etcd.is === 'answers'
       ? `etcd lists ${etcd.members.length} members, ${etcd.members.filter(({ isLearner }) => isLearner).length} of them learners`
       : `etcd gave no member list: ${etcd.is === 'notAsked' ? 'no member has a Pod' : etcd.message}`,
@@ -155,10 +171,10 @@ const factsOf = ({ cluster, members, etcd }: Gathered): readonly string[] => {
   ];
 };
 
-export async function explainCluster(context: Context, name: string): Promise<Explanation | undefined> {
+/** As the operator observes it. `undefined`: there is no such cluster. */
+async function gather(context: Context, name: string, limits: string[]): Promise<Gathered | undefined> {
   const { namespace, signal, now } = context;
   const client = readOnly(context.client);
-  const limits = [OPERATOR_ONLY];
   const flags = parseFlags([], {});
   const stores = await storesFor(client, namespace, limits);
   const ways = await waysTo(context, stores.pods.all());
@@ -197,12 +213,27 @@ export async function explainCluster(context: Context, name: string): Promise<Ex
     clockAheadMs: () => 0,
   };
   try {
-    const gathered = await observe(ports, `${namespace}/${name}`, signal, NO_MEMORY);
-    if (!gathered) return undefined;
-    const { rule, message } = decide(gathered);
-    return { decision: { rule, message }, stages: explain(gathered), facts: factsOf(gathered), limits };
+    return await observe(ports, `${namespace}/${name}`, signal, NO_MEMORY);
   } finally {
     etcd.close();
     for (const way of ways.values()) way.close();
   }
+}
+
+export async function explainCluster(context: Context, name: string): Promise<Explanation | undefined> {
+  const limits = [OPERATOR_ONLY];
+  const gathered = await gather(context, name, limits);
+  if (!gathered) return undefined;
+  const { rule, message } = decide(gathered);
+  return { decision: { rule, message }, stages: explain(gathered), facts: factsOf(gathered), limits };
+}
+
+export async function checkVersion(
+  context: Context,
+  name: string,
+  version: string,
+): Promise<VersionChecks | undefined> {
+  const limits: string[] = [];
+  const gathered = await gather(context, name, limits);
+  return gathered && { found: explainVersion(gathered, version), limits };
 }

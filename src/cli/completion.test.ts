@@ -3,7 +3,11 @@ import { complete, connectionIn } from './completion.ts';
 import { program } from './program.ts';
 
 const root = program(
-  { run: () => Promise.resolve(), print: () => undefined, explain: () => Promise.resolve(undefined) },
+  {
+    run: () => Promise.resolve(),
+    print: () => undefined,
+    rules: { explain: () => Promise.resolve(undefined), checkVersion: () => Promise.resolve(undefined) },
+  },
   '1',
 );
 const words = (...typed: readonly string[]) => complete(root, typed).candidates.map(({ word }) => word);

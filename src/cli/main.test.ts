@@ -12,7 +12,10 @@ async function run(...args: readonly string[]) {
     stderr: { write: (text: string) => (error += text) },
     signal: new AbortController().signal,
   };
-  const code = await main(args, io, '1.2.3', () => Promise.resolve(undefined));
+  const code = await main(args, io, '1.2.3', {
+    explain: () => Promise.resolve(undefined),
+    checkVersion: () => Promise.resolve(undefined),
+  });
   return { code, out, error };
 }
 

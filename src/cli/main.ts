@@ -2,9 +2,8 @@
 import { homedir } from 'node:os';
 import type { Readable } from 'node:stream';
 import { type Command, CommanderError } from 'commander';
-import type { Explain } from './commands/explain.ts';
 import { type Context, UserError } from './context.ts';
-import type { GlobalFlags, Handler } from './flags.ts';
+import type { GlobalFlags, Handler, OperatorRules } from './flags.ts';
 import { program } from './program.ts';
 
 export interface Io {
@@ -66,7 +65,7 @@ async function messageOf(error: unknown): Promise<string> {
 }
 
 /** Resolves to the exit code: 0, 1 for an error, 2 for `--check`. */
-export async function main(args: readonly string[], io: Io, version: string, explain: Explain): Promise<number> {
+export async function main(args: readonly string[], io: Io, version: string, rules: OperatorRules): Promise<number> {
   let code = 0;
   const run = async (flags: GlobalFlags, handler: Handler): Promise<void> => {
     const context = await contextFor(flags, io);
@@ -77,7 +76,7 @@ export async function main(args: readonly string[], io: Io, version: string, exp
     }
   };
   const print = (text: string): void => void io.stdout.write(text);
-  const root = program({ run, print, explain }, version).configureOutput({
+  const root = program({ run, print, rules }, version).configureOutput({
     writeOut: (text) => void io.stdout.write(text),
     writeErr: (text) => void io.stderr.write(text),
     getOutHelpWidth: () => io.stdout.columns ?? HELP_IN_A_PIPE,

@@ -13,6 +13,8 @@ export function formatOf(flag: string | undefined): Format {
 /** Milliseconds since 1970 in the report; scripts get timestamps as Kubernetes writes them. */
 const TIMES = new Set([
   'at',
+  'finishedAt',
+  'since',
   'createdAt',
   'lastSuccess',
   'next',

@@ -1,10 +1,9 @@
 /** The commands that change nothing. */
 import type { Command } from 'commander';
-import type { Explain } from './commands/explain.ts';
-import type { Run } from './flags.ts';
+import type { OperatorRules, Run } from './flags.ts';
 import { action, checked, examples, formatted, ofOneCluster, onCluster } from './registration.ts';
 
-export function look(root: Command, run: Run, explain: Explain): void {
+export function look(root: Command, run: Run, rules: OperatorRules): void {
   status(root, run);
   formatted(onCluster(root.command('members')))
     .description("etcd's member list")
@@ -18,7 +17,7 @@ export function look(root: Command, run: Run, explain: Explain): void {
     .description('why the operator acts, waits or does nothing: the answer of each stage of its decision')
     .action(
       action(run, async (context, flags, [cluster = '']) =>
-        (await import('./commands/explain.ts')).explain(context, cluster, flags, explain),
+        (await import('./commands/explain.ts')).explain(context, cluster, flags, rules),
       ),
     );
   traces(root, run);

@@ -1,10 +1,12 @@
 /** The commands that operate a cluster: the same names as those of the Go operator's plugin, and more. */
-import type { Command } from 'commander';
-import type { Run } from './flags.ts';
+import { type Command, Option } from 'commander';
+import type { UpgradeFlags } from './commands/upgrade.ts';
+import type { OperatorRules, Run } from './flags.ts';
 import { action, asking, examples, forced, ofCluster, ofOneCluster, onCluster, waiting } from './registration.ts';
 
-export function operate(root: Command, run: Run): void {
+export function operate(root: Command, run: Run, rules: OperatorRules): void {
   edits(root, run);
+  rollouts(root, run, rules);
   maintenance(root, run);
   leadership(root, run);
   forced(waiting(root.command('replace').argument('<member>', 'the EtcdMember')), 'although no quorum may remain')
@@ -53,11 +55,40 @@ function edits(root: Command, run: Run): void {
   );
 }
 
+function rollouts(root: Command, run: Run, rules: OperatorRules): void {
+  waiting(ofOneCluster(root.command('restart')))
+    .description('restart every member once, one after the other, the leader last')
+    .action(
+      action(run, async (context, flags, [name = '']) =>
+        (await import('./commands/restart.ts')).restart(context, name, flags),
+      ),
+    );
+  const upgrade = waiting(ofOneCluster(root.command('upgrade')))
+    .description('change the version of etcd, through every minor on the way; --dry-run shows the way and the checks')
+    .addOption(new Option('--to <version>', 'such as 3.6.16').makeOptionMandatory())
+    .option('--downgrade', 'although it is an earlier minor')
+    .action(
+      action(run, async (context, flags, [name = '']) =>
+        (await import('./commands/upgrade.ts')).upgrade(context, name, flags as UpgradeFlags, rules),
+      ),
+    );
+  examples(upgrade, 'kubectl etcd upgrade db --to 3.7.3 --dry-run', 'kubectl etcd upgrade db --to 3.7.3');
+}
+
 function maintenance(root: Command, run: Run): void {
   const load = () => import('./commands/maintenance.ts');
-  asking(onCluster(root.command('defrag')))
-    .description('defragment the members one after the other, the leader last; with -p, one member')
-    .action(action(run, async (context, flags, [cluster]) => (await load()).defrag(context, cluster, flags)));
+  const defrag = waiting(onCluster(root.command('defrag')))
+    .description('defragment all members by an EtcdDefrag, one after the other, the leader last; with -p, one member')
+    .option('--free-space-above <size>', 'only members that would free more than this, such as 200Mi')
+    .option('--quota-usage-above <percent>', 'or whose database is larger than this share of the quota, such as 80%')
+    .option('--min-reclaim <size>', 'with --quota-usage-above: only if that frees at least this much')
+    .option('--direct', 'from here, without the operator; refused while a member is not healthy')
+    .action(
+      action(run, async (context, flags, [cluster]) =>
+        (await import('./commands/defrag.ts')).defrag(context, cluster, flags),
+      ),
+    );
+  examples(defrag, 'kubectl etcd defrag db', 'kubectl etcd defrag db --free-space-above 500Mi');
   asking(onCluster(root.command('compact')))
     .description('compact all revisions before the current one')
     .action(action(run, async (context, flags, [cluster]) => (await load()).compact(context, cluster, flags)));

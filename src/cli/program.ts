@@ -14,7 +14,7 @@ Examples:
   kubectl etcd status db --check         exit code 2 when it is not healthy, for scripts
 `;
 
-export function program({ run, print, explain }: Means, version: string): Command {
+export function program({ run, print, rules }: Means, version: string): Command {
   const root = new Command('kubectl etcd')
     .description('Shows the state of etcd clusters of etcd-operator, and operates them.')
     .version(version, '--version', 'print the version')
@@ -32,8 +32,8 @@ export function program({ run, print, explain }: Means, version: string): Comman
     .showHelpAfterError('(kubectl etcd --help lists the commands and flags)')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false, subcommandTerm: (command) => command.name() })
     .exitOverride();
-  look(root, run, explain);
-  operate(root, run);
+  look(root, run, rules);
+  operate(root, run, rules);
   backups(root, run);
   connecting(root, run);
   shell(root, print);

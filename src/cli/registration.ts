@@ -24,7 +24,9 @@ export const asking = (command: Command): Command =>
 export const forced = (command: Command, why: string): Command => command.option('--force', why);
 
 export const waiting = (command: Command): Command =>
-  asking(command).option('--no-wait', 'do not wait until the operator has done it');
+  asking(command)
+    .option('--no-wait', 'do not wait until the operator has done it')
+    .option('--timeout <duration>', 'wait at most for this time, such as 30m; then the exit code is 1');
 
 export const ofOneCluster = (command: Command): Command => command.argument('<cluster>', 'the EtcdCluster');
 export const onCluster = (command: Command): Command =>

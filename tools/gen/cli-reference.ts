@@ -56,7 +56,11 @@ function section(command: Command): readonly string[] {
 
 export function generateCliReference(): string {
   const root = program(
-    { run: () => Promise.resolve(), print: () => undefined, explain: () => Promise.resolve(undefined) },
+    {
+      run: () => Promise.resolve(),
+      print: () => undefined,
+      rules: { explain: () => Promise.resolve(undefined), checkVersion: () => Promise.resolve(undefined) },
+    },
     '',
   );
   const groups = new Map<string, Command[]>();

@@ -1,6 +1,7 @@
 /** What the plugin has gathered about one cluster: plain data. What could not be read is a value, not an exception. */
 import type { CertificatesView } from '../../access/evaluate/view.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdDefrag } from '../../api/etcd-defrag.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
@@ -54,6 +55,7 @@ export interface ClusterFacts {
   readonly certificates?: CertificatesView;
   readonly schedules: readonly EtcdSnapshotSchedule[];
   readonly snapshots: readonly EtcdSnapshot[];
+  readonly defrags: readonly EtcdDefrag[];
   readonly pdb?: PodDisruptionBudget;
   readonly events: readonly Event[];
   readonly unread: readonly Unread[];

@@ -69,6 +69,7 @@ function rowOf(cluster: EtcdCluster, now: number): FleetRow {
     list: notAsked,
     schedules: [],
     snapshots: [],
+    defrags: [],
     events: [],
     unread: [],
   };

@@ -72,7 +72,7 @@ describe.each<[sentence: string, given: ClusterFacts, health: Health, says: stri
       status: withConditions(condition('Degraded', 'True', 'MembersUnhealthy', 'db-aaaa3 is down')),
     }),
     'degraded',
-    'etcd rejects writes: the database of db-aaaa1 has reached its quota (NOSPACE). Delete keys, then run: kubectl etcd compact, defrag, alarm disarm.',
+    'etcd rejects writes: the database of db-aaaa1 has reached its quota (NOSPACE). Delete keys, then run: kubectl etcd compact, and kubectl etcd defrag, which disarms the alarm when there is room.',
   ],
   [
     'the reason of the operator for a degraded cluster',
@@ -81,6 +81,18 @@ describe.each<[sentence: string, given: ClusterFacts, health: Health, says: stri
     }),
     'degraded',
     'The PVC of db-aaaa1 is being deleted.',
+  ],
+  [
+    'a rollout that has failed, although all voters are healthy',
+    facts({ status: withConditions(condition('Progressing', 'False', 'RolloutFailed', 'db-aaaa2 was not ready')) }),
+    'degraded',
+    'A quorum serves, and the operator is stuck (RolloutFailed): db-aaaa2 was not ready.',
+  ],
+  [
+    'an edit that waits for a window is nothing wrong',
+    facts({ status: withConditions(condition('Progressing', 'False', 'WaitingForWindow', 'it opens in 3h')) }),
+    'healthy',
+    'All 3 voters are healthy: 1 more may fail without an outage.',
   ],
   [
     'a cluster that grows',

@@ -82,7 +82,7 @@ const noSpace: Row = ({ members }) => {
     ? undefined
     : judged(
         'degraded',
-        `etcd rejects writes: the database of ${full.map(({ object }) => object.metadata.name).join(', ')} has reached its quota (NOSPACE). Delete keys, then run: kubectl etcd compact, defrag, alarm disarm.`,
+        `etcd rejects writes: the database of ${full.map(({ object }) => object.metadata.name).join(', ')} has reached its quota (NOSPACE). Delete keys, then run: kubectl etcd compact, and kubectl etcd defrag, which disarms the alarm when there is room.`,
       );
 };
 
@@ -98,6 +98,32 @@ const unhealthyVoters: Row = (_, votes) => {
     'degraded',
     `A quorum serves, and ${missing} of ${votes.voters} voters ${are(missing)} not healthy: ${mayFail(votes)}.`,
   );
+};
+
+/** Of `Progressing`: what the spec asks for is not applied before a user has acted. */
+const STUCK: readonly string[] = [
+  'RolloutFailed',
+  'DeadlineExceeded',
+  'ReplacementsExhausted',
+  'ReplacementRateLimited',
+  'MembershipChangeRefused',
+  'ImageNotAllowed',
+  'OperatorImageNotConfigured',
+  'ReferenceNotPermitted',
+  'NameConflict',
+  'SecretUnreadable',
+  'ReadFailed',
+];
+
+/** All voters are healthy, and the cluster is not what its spec says. */
+const stuck: Row = (facts) => {
+  const condition = found(facts, 'Progressing');
+  return condition?.status === 'False' && STUCK.includes(condition.reason)
+    ? judged(
+        'degraded',
+        sentence(`A quorum serves, and the operator is stuck (${condition.reason}): ${condition.message}`),
+      )
+    : undefined;
 };
 
 const progressing: Row = (facts) => {
@@ -129,6 +155,7 @@ const ROWS: readonly Row[] = [
   noSpace,
   degraded,
   unhealthyVoters,
+  stuck,
   progressing,
   healthy,
 ];

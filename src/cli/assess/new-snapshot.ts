@@ -72,10 +72,15 @@ export function storedBy(
 }
 
 /** Two snapshots within a second get different names only from the user. */
-export const newSnapshotName = (cluster: string, now: number): string => {
+export const newSnapshotName = (cluster: string, now: number): string => stamped(cluster, now, MAX_SNAPSHOT_NAME);
+
+const MAX_NAME = 253;
+
+/** `cluster-20260301120000`. */
+export function stamped(cluster: string, now: number, longest = MAX_NAME): string {
   const second = new Date(now).toISOString().replace(/\D/g, '').slice(0, 14);
-  return `${cluster.slice(0, MAX_SNAPSHOT_NAME - second.length - 1)}-${second}`;
-};
+  return `${cluster.slice(0, longest - second.length - 1)}-${second}`;
+}
 
 export const newSnapshot = (namespace: string, name: string, cluster: string, stored: Stored): EtcdSnapshot => ({
   apiVersion: API_VERSION,

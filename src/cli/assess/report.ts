@@ -2,15 +2,16 @@
 import type { CertificatesView } from '../../access/evaluate/view.ts';
 import type { Condition } from '../../api/conditions.ts';
 import { targetOf } from '../../api/defaults.ts';
-import { findCondition } from '../../domain/conditions.ts';
 import type { Event } from '../../gen/kube.ts';
 import { present } from '../../lib/present.ts';
 import { sentenceOf } from '../../pki/findings.ts';
 import { latestSnapshots, recoveryPoint, type ScheduleRow, type SnapshotRow, scheduleRow, time } from './backups.ts';
+import { type DefragRow, latestDefrags } from './defrags.ts';
 import type { ClusterFacts, Unread } from './facts.ts';
 import { type Judgement, judge } from './health.ts';
 import { type MemberRow, memberRows } from './members.ts';
 import { leaderOf, type Quorum, quorum } from './quorum.ts';
+import { isBehind, type RolloutRow, rolloutOf } from './rollout.ts';
 
 export interface CertificateRow {
   readonly role: string;
@@ -48,6 +49,9 @@ export interface ClusterReport extends Judgement {
     readonly behind: boolean;
     readonly conditions: readonly Condition[];
   };
+  readonly rollout?: RolloutRow;
+  /** Those that wait or run, and the last that have finished. */
+  readonly defragmentations: readonly DefragRow[];
   readonly certificates: readonly CertificateRow[];
   /** When the newest stored snapshot was taken: later writes would be lost with the cluster. In milliseconds since 1970. */
   readonly recoveryPoint?: number;
@@ -81,6 +85,7 @@ export function reportOn(facts: ClusterFacts): ClusterReport {
       quorum: quorum(facts),
       leader: members.find(({ id }) => leader !== undefined && id === leader)?.name,
       recoveryPoint: recoveryPoint(facts),
+      rollout: rolloutOf(cluster),
     }),
     version: { wanted: spec.version, ...present({ running: status?.version }) },
     replicas: targetOf(spec, status).replicas,
@@ -88,9 +93,10 @@ export function reportOn(facts: ClusterFacts): ClusterReport {
     operator: {
       suspended: spec.suspend === true,
       ...present({ updated: status?.updatedMembers }),
-      behind: isBehind(facts),
+      behind: isBehind(cluster),
       conditions: status?.conditions ?? [],
     },
+    defragmentations: latestDefrags(facts),
     certificates: certificateRows(facts.certificates),
     schedules: facts.schedules.map(scheduleRow),
     snapshots: latestSnapshots(facts),
@@ -106,11 +112,6 @@ export function reportOn(facts: ClusterFacts): ClusterReport {
     unread: facts.unread,
   };
 }
-
-const isBehind = ({ cluster: { metadata, status } }: ClusterFacts): boolean => {
-  const observed = findCondition(status?.conditions, 'Available')?.observedGeneration;
-  return observed !== undefined && metadata.generation !== undefined && observed < metadata.generation;
-};
 
 export const certificateRows = (view: CertificatesView | undefined): readonly CertificateRow[] =>
   (view?.certificates ?? []).map(({ need, notAfter, renewAt, findings }) => ({

@@ -4,19 +4,15 @@ import { findCondition } from '../../domain/conditions.ts';
 import { listAll } from '../../kube/client.ts';
 import { snapshotRows } from '../assess/backups.ts';
 import { type DestinationFlags, newSnapshot, newSnapshotName, storedBy } from '../assess/new-snapshot.ts';
+import type { Progress } from '../assess/progress.ts';
 import { type RestoreFlags, restoredCluster, restoreWarnings } from '../assess/restored-cluster.ts';
 import { type ActFlags, isAgreed } from '../confirm.ts';
 import { type Context, UserError } from '../context.ts';
-import { follow, type Progress } from '../follow.ts';
+import { follow, timeoutMs, type WaitFlags } from '../follow.ts';
 import { clusters, readCluster, schedules, snapshots } from '../gather/objects.ts';
 import { printRows, structured } from '../output.ts';
 import { snapshotColumns } from '../render/backups.ts';
 import { bytes } from '../render/units.ts';
-
-export interface WaitFlags {
-  /** False with --no-wait. */
-  readonly wait?: boolean;
-}
 
 type CreateFlags = ActFlags & WaitFlags & DestinationFlags & { readonly name?: string };
 
@@ -35,12 +31,14 @@ export async function createSnapshot(context: Context, cluster: string, flags: C
 export async function take(context: Context, object: EtcdSnapshot, flags: ActFlags & WaitFlags): Promise<number> {
   const { client, namespace } = context;
   const { name = '' } = object.metadata;
+  const limitMs = timeoutMs(flags);
   if (!(await isAgreed(context, `create EtcdSnapshot ${name} of ${object.spec.clusterRef.name}`, flags))) return 0;
   await client.create(snapshots, object);
   context.print(name);
   if (flags.wait === false) return 0;
   const look = async (): Promise<Progress> => progressOf(name, await client.get(snapshots, { namespace, name }));
-  return follow(context, look, `kubectl etcd snapshot list ${object.spec.clusterRef.name} -n ${namespace}`);
+  const later = `kubectl etcd snapshot list ${object.spec.clusterRef.name} -n ${namespace}`;
+  return follow(context, look, { later, timeoutMs: limitMs });
 }
 
 export function progressOf(name: string, snapshot: EtcdSnapshot | undefined): Progress {
@@ -100,12 +98,16 @@ export async function restoreSnapshot(
     throw new UserError('--replicas must be a number above 0');
   const made = restoredCluster(snapshot, into, like, { ...rest, ...(replicas && { replicas: Number(replicas) }) });
   if (typeof made === 'string') throw new UserError(made);
+  const limitMs = timeoutMs(flags);
   for (const warning of restoreWarnings(made)) context.note(`note: ${warning}`);
   if (flags.dryRun) context.print(await structured('yaml', made));
   if (!(await isAgreed(context, `create EtcdCluster ${into} with the data of ${name}`, flags))) return 0;
   await client.create(clusters, made);
   if (flags.wait === false) return 0;
-  return follow(context, () => restoring(context, into), `kubectl etcd status ${into} -n ${namespace}`);
+  return follow(context, () => restoring(context, into), {
+    later: `kubectl etcd status ${into} -n ${namespace}`,
+    timeoutMs: limitMs,
+  });
 }
 
 async function restoring({ client, namespace }: Context, name: string): Promise<Progress> {

@@ -16,8 +16,8 @@ type Flags = ActFlags & TargetFlags;
 const statusOf = async ({ session }: Target, member: Reached) =>
   expected(member, await session.etcd.status(session.ask(member, LONG_MS)));
 
-/** Defragments one member after the other, the leader last: an election for each of them would interrupt clients. */
-export const defrag = (context: Context, cluster: string | undefined, flags: Flags): Promise<number> =>
+/** From here, one member after the other, the leader last: an election for each of them would interrupt clients. */
+export const defragDirectly = (context: Context, cluster: string | undefined, flags: Flags): Promise<number> =>
   onTarget(context, cluster, flags, async (target) => {
     const order = target.pod === undefined ? await leaderLast(target) : target.session.reached;
     const names = order.map(({ name }) => name).join(', then ');

@@ -2,17 +2,18 @@
 import { ALLOW_DELETION_ANNOTATION, CLUSTER_LABEL } from '../../api/names.ts';
 import { findCondition } from '../../domain/conditions.ts';
 import { judge } from '../assess/health.ts';
+import type { Progress } from '../assess/progress.ts';
 import { replacementRefusal } from '../assess/replacement.ts';
 import { type ActFlags, isAgreed } from '../confirm.ts';
 import { type Context, UserError } from '../context.ts';
-import { follow, type Progress } from '../follow.ts';
+import { follow, timeoutMs, type WaitFlags } from '../follow.ts';
 import { gatherCluster } from '../gather/cluster.ts';
 import { members, readCluster } from '../gather/objects.ts';
-import type { WaitFlags } from './backups.ts';
 
 export async function replace(context: Context, name: string, flags: ActFlags & WaitFlags): Promise<number> {
   const { client, namespace } = context;
   const ref = { namespace, name };
+  const limitMs = timeoutMs(flags);
   const member = await client.get(members, ref);
   if (!member) throw new UserError(`there is no EtcdMember ${name} in namespace ${namespace}: see kubectl etcd status`);
   const clusterName = member.metadata.labels?.[CLUSTER_LABEL] ?? member.spec.clusterName;
@@ -31,7 +32,7 @@ export async function replace(context: Context, name: string, flags: ActFlags & 
   await client.delete(members, ref, { uid });
   if (flags.wait === false) return 0;
   const later = `kubectl etcd status ${clusterName} -n ${namespace}`;
-  return follow(context, () => replacing(context, clusterName, uid), later);
+  return follow(context, () => replacing(context, clusterName, uid), { later, timeoutMs: limitMs });
 }
 
 async function replacing(context: Context, name: string, uid: string): Promise<Progress> {

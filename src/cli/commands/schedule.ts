@@ -5,10 +5,11 @@ import { listAll } from '../../kube/client.ts';
 import { scheduleRow } from '../assess/backups.ts';
 import { type ActFlags, isAgreed } from '../confirm.ts';
 import { type Context, UserError } from '../context.ts';
+import type { WaitFlags } from '../follow.ts';
 import { schedules } from '../gather/objects.ts';
 import { printRows } from '../output.ts';
 import { scheduleColumns } from '../render/backups.ts';
-import { type ListFlags, take, type WaitFlags } from './backups.ts';
+import { type ListFlags, take } from './backups.ts';
 
 async function read({ client, namespace }: Context, name: string): Promise<EtcdSnapshotSchedule> {
   const found = await client.get(schedules, { namespace, name });

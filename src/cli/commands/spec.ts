@@ -5,16 +5,14 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { ROTATE_CA_ANNOTATION } from '../../api/names.ts';
 import { type ActFlags, isAgreed } from '../confirm.ts';
 import { type Context, UserError } from '../context.ts';
-import { clusters, readCluster, readMembers } from '../gather/objects.ts';
+import { readCluster, readMembers } from '../gather/objects.ts';
+import { type ClusterEdit, patchCluster } from './patch-cluster.ts';
 
-interface Edit {
+interface Edit extends ClusterEdit {
   /** After `This will`. */
   readonly plan: string;
-  readonly metadata?: object;
-  readonly spec?: object;
 }
 
-/** With the resourceVersion that the plan was made from: an edit of another user in between is not overwritten. */
 async function edit(
   context: Context,
   name: string,
@@ -28,10 +26,8 @@ async function edit(
     context.note(decided);
     return 0;
   }
-  const { plan, metadata = {}, spec } = decided;
-  if (!(await isAgreed(context, plan, { ...flags }))) return 0;
-  const { resourceVersion } = cluster.metadata;
-  await context.client.patch(clusters, ref, { metadata: { ...metadata, resourceVersion }, ...(spec && { spec }) });
+  if (!(await isAgreed(context, decided.plan, { ...flags }))) return 0;
+  await patchCluster(context, cluster, decided);
   context.note(`done; follow it with: kubectl etcd status ${name} -n ${context.namespace} --watch`);
   return 0;
 }

@@ -1,11 +1,13 @@
 /** The Kubernetes objects of one cluster. What the user may not read is left out, with the permission that is missing. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdDefrag } from '../../api/etcd-defrag.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import {
   clusterSelector,
   etcdClusters,
+  etcdDefrags,
   etcdMembers,
   etcdSnapshotSchedules,
   etcdSnapshots,
@@ -24,6 +26,7 @@ import { explain } from './access-error.ts';
 export const clusters: Resource<EtcdCluster> = etcdClusters;
 export const members: Resource<EtcdMember> = etcdMembers;
 export const snapshots: Resource<EtcdSnapshot> = etcdSnapshots;
+export const defrags: Resource<EtcdDefrag> = etcdDefrags;
 export const schedules: Resource<EtcdSnapshotSchedule> = etcdSnapshotSchedules;
 
 type Reader = Pick<Client, 'get' | 'pages'>;
@@ -60,6 +63,7 @@ export async function readMembers(client: Reader, cluster: EtcdCluster): Promise
 export interface Surroundings {
   readonly schedules: readonly EtcdSnapshotSchedule[];
   readonly snapshots: readonly EtcdSnapshot[];
+  readonly defrags: readonly EtcdDefrag[];
   readonly pdb?: PodDisruptionBudget;
   readonly events: readonly Event[];
   /** By the name of a node. */
@@ -87,9 +91,10 @@ export async function readSurroundings(
     }
   };
   const used = [...new Set(found.flatMap(({ pod }) => pod?.spec?.nodeName ?? []))];
-  const [allSchedules, allSnapshots, pdb, allEvents, usedNodes] = await Promise.all([
+  const [allSchedules, allSnapshots, allDefrags, pdb, allEvents, usedNodes] = await Promise.all([
     optional('schedules', listAll(client, schedules, { namespace }), []),
     optional('snapshots', listAll(client, snapshots, { namespace }), []),
+    optional('defragmentations', listAll(client, defrags, { namespace }), []),
     optional(
       'the PodDisruptionBudget',
       client.get(podDisruptionBudgets, { namespace, name: pdbName(name) }),
@@ -101,6 +106,7 @@ export async function readSurroundings(
   return {
     schedules: allSchedules.filter(({ spec }) => spec.clusterRef.name === name),
     snapshots: allSnapshots.filter(({ spec }) => spec.clusterRef.name === name),
+    defrags: allDefrags.filter(({ spec }) => spec.clusterRef.name === name),
     ...(pdb && { pdb }),
     events: allEvents,
     zones: new Map(usedNodes.flatMap((node) => zoneOf(node))),

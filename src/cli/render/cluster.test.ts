@@ -1,6 +1,7 @@
 /** Whole screens, compared with files: what users see, character by character. */
 import { describe, expect, test } from 'vitest';
 import { condition, NOW } from '../../../test/support/builders/builders.ts';
+import { aDefrag, DEFRAG_UID, done, MI, outcome } from '../../../test/support/builders/defrags.ts';
 import { anEvent, facts, HEALTHY, member } from '../../../test/support/builders/plugin.ts';
 import { aSchedule } from '../../../test/support/builders/schedules.ts';
 import { aSnapshot } from '../../../test/support/builders/snapshot.ts';
@@ -117,6 +118,89 @@ const SCREENS: Readonly<Record<string, ClusterFacts>> = {
         message: 'you lack the permission to get and create pods/portforward in namespace ns',
       },
       { what: 'zones', message: 'you lack the permission to get nodes in the whole Kubernetes cluster' },
+    ],
+  }),
+  'rolling-out': facts({
+    members: [member(1, { answer: { version: '3.5.35' } }), member(2), member(3, { answer: { version: '3.5.35' } })],
+    spec: { version: '3.6.16' },
+    status: {
+      version: '3.5.35',
+      clusterVersion: '3.5.0',
+      updatedMembers: 1,
+      rollout: { since: iso(-150_000) },
+      members: [1, 2, 3].map((index) => ({
+        name: `db-aaaa${index}`,
+        role: index === 1 ? 'leader' : 'follower',
+        ...(index !== 2 && { outdated: ['version', 'resources'] }),
+      })),
+      conditions: [
+        ...HEALTHY.slice(0, 1),
+        condition(
+          'Progressing',
+          'True',
+          'RollingOut',
+          '1 of 3 members have version 3.6.16, resources; db-aaaa3 is restarted next: waits until all members have been ready for a moment',
+        ),
+        ...HEALTHY.slice(2),
+      ],
+    },
+  }),
+  'rollout-failed': facts({
+    spec: { version: '3.6.17' },
+    status: {
+      updatedMembers: 0,
+      rollout: {
+        since: iso(-900_000),
+        failed: {
+          member: 'db-aaaa2',
+          at: iso(-60_000),
+          message: 'it was not ready within 600 s: etcd is waiting: ImagePullBackOff: no such image',
+        },
+      },
+      members: [1, 2, 3].map((index) => ({ name: `db-aaaa${index}`, role: 'follower', outdated: ['version'] })),
+      conditions: [
+        ...HEALTHY.slice(0, 1),
+        condition(
+          'Progressing',
+          'False',
+          'RolloutFailed',
+          'it was not ready within 600 s: etcd is waiting: ImagePullBackOff: no such image',
+        ),
+        ...HEALTHY.slice(2),
+      ],
+    },
+  }),
+  defragmenting: facts({
+    status: {
+      defragmentation: {
+        member: 'db-aaaa3',
+        defrag: 'nightly',
+        uid: DEFRAG_UID,
+        attempt: 1,
+        startedAt: iso(-2_000),
+        dbSizeBefore: 500 * MI,
+      },
+    },
+    defrags: [
+      aDefrag(
+        {},
+        { phase: 'Complete', completedAt: iso(-40 * 60_000), members: [done('db-aaaa1'), done('db-aaaa2')] },
+        { name: 'db-20260101111500', uid: 'x' },
+      ),
+      aDefrag(
+        {},
+        { phase: 'Complete', completedAt: iso(-3 * 3_600_000), members: [done('db-aaaa1')] },
+        { name: 'earlier', uid: 'y' },
+      ),
+      aDefrag(
+        {},
+        {
+          phase: 'Pending',
+          waitingFor: 'EtcdDefrag nightly of the same cluster goes first, and then this one has to wait for the others',
+        },
+        { name: 'queued', uid: 'z', creationTimestamp: '2026-01-01T11:59:00Z' },
+      ),
+      aDefrag({}, { phase: 'Running', members: [done('db-aaaa2'), outcome('db-aaaa3'), outcome('db-aaaa1')] }),
     ],
   }),
   'edited-while-suspended': facts({

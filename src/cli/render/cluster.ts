@@ -6,6 +6,7 @@ import type { MemberRow } from '../assess/members.ts';
 import type { ClusterReport } from '../assess/report.ts';
 import { backupLines, certificateLines, eventLines } from './cluster-parts.ts';
 import { TONES } from './fleet.ts';
+import { defragLines, rolloutLines } from './maintenance.ts';
 import { isNearQuota, memberLines } from './members.ts';
 import { noted, type Paper, paint, type Tone, wrap } from './style.ts';
 import { bytes, duration, percent, plural } from './units.ts';
@@ -24,6 +25,7 @@ export function clusterScreen(paper: Paper, report: ClusterReport, options: Scre
     factLines(paper, report),
     memberLines(paper, report, options),
     operatorLines(paper, report, options),
+    defragLines(paper, report, options),
     certificateLines(paper, report, options),
     backupLines(paper, report, options),
     eventLines(paper, report, options),
@@ -90,7 +92,7 @@ const databaseText = ({ databaseBytes = 0, inUseBytes = 0, quotaBytes = 0 }: Mem
   `${bytes(databaseBytes)} of ${bytes(quotaBytes)} quota (${percent(databaseBytes, quotaBytes)}), ${bytes(inUseBytes)} in use`;
 
 function operatorLines(paper: Paper, report: ClusterReport, { wide, now }: ScreenOptions): readonly string[] {
-  const { conditions, updated, behind, suspended } = report.operator;
+  const { conditions, behind, suspended } = report.operator;
   if (conditions.length === 0 && !behind) return [];
   const shown = wide ? conditions : conditions.filter(isOfNote);
   return [
@@ -99,9 +101,7 @@ function operatorLines(paper: Paper, report: ClusterReport, { wide, now }: Scree
     ...(behind
       ? noted(paper, 'warn', 'it has not reacted to the last edit of the spec yet; check that it runs', INDENT)
       : []),
-    ...(updated === undefined || updated >= report.replicas
-      ? []
-      : noted(paper, undefined, `${updated} of ${plural(report.replicas, 'member')} match the spec`, INDENT)),
+    ...rolloutLines(paper, report, { now }),
     ...shown.flatMap((condition) => conditionLines(paper, condition, now)),
   ];
 }

@@ -1,9 +1,9 @@
 /** What `kubectl etcd explain` shows is what the operator decides. */
 import { describe, expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
-import { down, learner, lost, up, world } from '../../../test/support/builders/members.ts';
+import { down, type Is, learner, lost, up, world } from '../../../test/support/builders/members.ts';
 import { decide } from './decide.ts';
-import { explain, type StageAnswer } from './explain.ts';
+import { explain, explainVersion, type StageAnswer } from './explain.ts';
 import type { Gathered } from './observed.ts';
 
 const deciding = (stages: readonly StageAnswer[]): string | undefined => {
@@ -39,4 +39,25 @@ test('while a member joins, maintenance is not asked', () => {
   expect(explain(world([up, up, learner])).find(({ stage }) => stage === 'maintenance')?.skipped).toBe(
     'the membership is not at rest',
   );
+});
+
+describe('what another version would wait for', () => {
+  const has: Is = { runs: '3.6.16', storageVersion: '3.6.0', readyForMs: 60_000 };
+  const reasons = (gathered: Gathered, to: string) => explainVersion(gathered, to).map(({ reason }) => reason);
+  const failed = { member: 'm', at: '', message: 'x' };
+
+  test.each<[string, Gathered, string, readonly string[]]>([
+    ['the same one: nothing', world([has, has, has]), '3.6.16', []],
+    ['a patch release: nothing', world([has, has, has]), '3.6.17', []],
+    ['the next minor: that the data is compared', world([has, has, has]), '3.7.3', ['ComparingData']],
+    ['two minors', world([has, has, has]), '3.8.0', ['MinorSkipped']],
+    ['a member is down', world([has, { ...has, down: true }, has]), '3.7.3', ['MembersUnhealthy']],
+    ['suspended', world([has, has, has], { spec: { suspend: true } }), '3.7.3', ['Suspended']],
+    [
+      'an edit takes the place of one that has failed',
+      world([has, has, has], { status: { rollout: { failed } } }),
+      '3.7.3',
+      ['ComparingData'],
+    ],
+  ])('%s', (_, gathered, to, expected) => expect(reasons(gathered, to)).toEqual(expected));
 });

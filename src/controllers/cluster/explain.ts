@@ -1,10 +1,13 @@
-/** What every stage answers, for people who ask why the operator does nothing: `kubectl etcd explain`. */
+/** What every stage answers, for people who ask why the operator does nothing: `kubectl etcd explain` and `upgrade --dry-run`. */
+import type { Blocked } from '../../domain/disruption.ts';
+import { iso } from '../../lib/time.ts';
 import { firstOf } from '../../runtime/compose.ts';
 import { type NamedRule, type Step, stepTarget } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
 import { CREDENTIALS } from './credentials/decide.ts';
 import { answerOf, BOOTSTRAP, decide, MAINTENANCE, MEMBERSHIP, observedOf, REST, STOP, UPKEEP } from './decide.ts';
 import { type ClusterDecision, type Gathered, isFormed, type Observed } from './observed.ts';
+import { versionChecks } from './rollout/version-change.ts';
 
 type Rules = readonly NamedRule<Observed, ClusterDecision>[];
 
@@ -59,4 +62,13 @@ export function explain(gathered: Gathered): readonly StageAnswer[] {
     maintenance,
     first('rest', REST, ended ?? (decided ? 'another stage has decided' : undefined)),
   ];
+}
+
+/** What would keep members from getting this version, if a user edited the spec now: the edit takes the place of one that has failed. */
+export function explainVersion(gathered: Gathered, version: string): readonly Blocked[] {
+  const { cluster, now } = gathered;
+  const status = { ...cluster.status, rollout: { since: iso(now) } };
+  return versionChecks(
+    observedOf({ ...gathered, cluster: { ...cluster, spec: { ...cluster.spec, version }, status } }).o,
+  );
 }

@@ -118,6 +118,7 @@ export function facts(
     },
     schedules: [],
     snapshots: [],
+    defrags: [],
     events: [],
     unread: [],
     ...more,
