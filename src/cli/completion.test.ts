@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { complete, connectionIn } from './completion.ts';
+import { complete, connectionIn, separated } from './completion.ts';
 import { program } from './program.ts';
 
 const root = program(
@@ -24,9 +24,24 @@ describe('after the key Tab', () => {
   });
   test('values of flags', () => {
     expect(words('status', '-o', '')).toEqual(['json', 'yaml', 'wide']);
+    expect(words('completion', 'z')).toEqual(['zsh']);
     expect(list('status', '-n', '')).toBe('namespace');
     expect(list('snapshot', 'create', 'db', '--schedule', 'h')).toBe('schedule');
   });
+  test('values after a =, in one word or in the three that bash makes of it', () => {
+    expect(words('status', '--output=js')).toEqual(['json']);
+    expect(words('status', '--output', '=', 'js')).toEqual(['json']);
+    expect(words('status', '--output', '=')).toEqual(['json', 'yaml', 'wide']);
+    expect(list('--namespace=ns', 'status', '')).toBe('cluster');
+    expect(connectionIn(separated(['--namespace', '=', 'ns', 'status', '']))).toEqual({ namespace: 'ns' });
+  });
+  test.each([
+    [true, ['snapshot', 'download', 'db', '']],
+    [true, ['report', 'db', '--out', '/etc']],
+    [true, ['status', '--kubeconfig=']],
+    [undefined, ['status', '']],
+    [undefined, ['snapshot', '']],
+  ])('names of files: %s for %j', (files, typed) => expect(complete(root, typed).files).toBe(files));
   test.each([
     ['cluster', ['status', '']],
     ['cluster', ['doctor', 'd']],
@@ -36,6 +51,8 @@ describe('after the key Tab', () => {
     ['schedule', ['schedule', 'run', '']],
     ['snapshot', ['snapshot', 'restore', '']],
     ['cluster', ['snapshot', 'restore', 's', '']],
+    [undefined, ['upgrade', 'db', '--to', '']],
+    ['cluster', ['upgrade', '']],
     [undefined, ['scale', 'db', '']],
     [undefined, ['etcdctl', 'db', '--', '']],
   ])('names of a %s for %j', (kind, typed) => expect(list(...typed)).toBe(kind));

@@ -13,14 +13,19 @@ export interface Completion {
   readonly candidates: readonly Candidate[];
   /** Names of these objects in addition. */
   readonly list?: Listed;
+  /** Names of files: the shell knows them. */
+  readonly files?: boolean;
 }
 
-const FORMATS = ['json', 'yaml', 'wide'];
+const WORDS: Readonly<Record<string, readonly string[]>> = {
+  output: ['json', 'yaml', 'wide'],
+  shell: ['kubectl', 'bash', 'zsh', 'fish'],
+};
+const FILES = ['file', 'out', 'kubeconfig'];
 const LISTED: Readonly<Record<string, Listed>> = {
   cluster: 'cluster',
   like: 'cluster',
   member: 'member',
-  to: 'member',
   schedule: 'schedule',
   snapshot: 'snapshot',
   pod: 'pod',
@@ -33,25 +38,38 @@ const optionOf = (command: Command, word: string): Option | undefined =>
   optionsOf(command).find(({ long, short }) => word === long || word === short);
 const takesValue = (option: Option | undefined): boolean => option?.required === true || option?.optional === true;
 
-function valuesOf(option: Option): Completion {
-  const name = option.attributeName();
-  if (name === 'output') return { candidates: FORMATS.map((word) => ({ word })) };
+/** What the flag --to names. */
+const TO: Readonly<Record<string, string>> = { 'move-leader': 'member' };
+
+function valuesOf(name = ''): Completion {
   const list = LISTED[name];
-  return { candidates: [], ...(list && { list }) };
+  return {
+    candidates: (WORDS[name] ?? []).map((word) => ({ word })),
+    ...(list && { list }),
+    ...(FILES.includes(name) && { files: true }),
+  };
 }
 
-const operandsOf = (argument: Argument | undefined): Completion => {
-  const list = LISTED[argument?.name() ?? ''];
-  return { candidates: [], ...(list && { list }) };
-};
+const operandsOf = (argument: Argument | undefined): Completion => valuesOf(argument?.name());
 
 const subcommands = (command: Command): readonly Candidate[] =>
   command.commands
     .filter((each) => each.name() !== 'help')
     .map((each) => ({ word: each.name(), about: each.description() }));
 
+/** `--flag=value` as two words: bash breaks it into three, and no shell replaces what is before the `=`. */
+export function separated(words: readonly string[]): readonly string[] {
+  const last = words.length - 1;
+  return words.flatMap((word, index) => {
+    if (word === '=') return index === last ? [''] : [];
+    const equals = word.startsWith('--') ? word.indexOf('=') : -1;
+    return equals < 0 ? [word] : [word.slice(0, equals), word.slice(equals + 1)];
+  });
+}
+
 /** The last word is the one that is being typed. */
-export function complete(root: Command, words: readonly string[]): Completion {
+export function complete(root: Command, line: readonly string[]): Completion {
+  const words = separated(line);
   const given = words.slice(0, -1);
   const typed = words.at(-1) ?? '';
   let [command, operands] = [root, 0];
@@ -63,7 +81,7 @@ export function complete(root: Command, words: readonly string[]): Completion {
       continue;
     }
     if (word.startsWith('-')) {
-      const option = word.includes('=') ? undefined : optionOf(command, word);
+      const option = optionOf(command, word);
       if (takesValue(option)) value = option;
       continue;
     }
@@ -71,11 +89,14 @@ export function complete(root: Command, words: readonly string[]): Completion {
     if (inner) command = inner;
     else operands++;
   }
-  if (value) return matching(valuesOf(value), typed);
+  if (value)
+    return matching(valuesOf(value.attributeName() === 'to' ? TO[command.name()] : value.attributeName()), typed);
   if (typed.startsWith('-')) return matching({ candidates: flagsOf(command) }, typed);
   const operand = operandsOf(command.registeredArguments[operands]);
   const inner = operands === 0 ? subcommands(command) : [];
-  return matching({ ...operand, candidates: inner }, typed);
+  // Names of files would hide the commands: only `snapshot -p POD` takes a file in their place.
+  if (inner.length > 0) return matching({ candidates: inner }, typed);
+  return matching(operand, typed);
 }
 
 const flagsOf = (command: Command): readonly Candidate[] =>

@@ -45,7 +45,7 @@ function status(root: Command, run: Run): void {
 
 function checks(root: Command, run: Run): void {
   checked(formatted(ofOneCluster(root.command('doctor')), 'json or yaml'), 'there is a problem')
-    .description('check a cluster, with advice: disks, quota, spread, versions, certificates, backups')
+    .description('check a cluster, with advice: disks, clocks, quota, spread, versions, certificates, backups')
     .action(
       action(run, async (context, flags, [cluster = '']) =>
         (await import('./commands/doctor.ts')).doctor(context, cluster, flags),

@@ -26,7 +26,10 @@ export function program({ run, print, rules }: Means, version: string): Command 
     .addOption(new Option('--as-group <group>', 'act as a member of this group').argParser(collect))
     .addOption(new Option('-p, --pod <pod>', 'work on one Pod instead of a whole cluster'))
     .addOption(
-      new Option('-s, --credentials-secret <secret>', 'name or namespace/name of a Secret with username and password'),
+      new Option(
+        '-s, --credentials-secret <secret>',
+        'name or namespace/name of a Secret with username and password, or a client certificate',
+      ),
     )
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('(kubectl etcd --help lists the commands and flags)')

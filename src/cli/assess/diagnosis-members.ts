@@ -1,6 +1,9 @@
 /** Checks of the members and their databases. */
+import { mebibytes } from '../../domain/defragmentation.ts';
 import { issuesMessage } from '../../domain/known-issues.ts';
+
 import { type Check, found, ok } from './finding.ts';
+import { growthPerDay } from './growth.ts';
 import type { Latency } from './metrics.ts';
 
 const MI = 1024 ** 2;
@@ -17,12 +20,25 @@ export const checkRestarts: Check = ({ rows }) => {
       );
 };
 
-export const checkQuota: Check = ({ rows }) => {
+/** Time enough to raise the quota and the volume. */
+const SOON_DAYS = 14;
+
+export const checkQuota: Check = ({ rows, facts }) => {
   const asked = rows.filter(({ databaseBytes }) => databaseBytes !== undefined);
   if (asked.length === 0) return found('quota', 'unknown', 'no member responded with the size of its database');
   const share = Math.max(...asked.map(({ databaseBytes = 0, quotaBytes = 1 }) => databaseBytes / quotaBytes));
-  const text = `the largest database has ${Math.round(100 * share)} % of its quota`;
-  if (share < 0.6) return ok('quota', text);
+  const growth = growthPerDay(facts);
+  const largest = asked.toSorted((a, b) => (b.databaseBytes ?? 0) - (a.databaseBytes ?? 0))[0];
+  const left = (largest?.quotaBytes ?? 0) - (largest?.databaseBytes ?? 0);
+  const days = growth !== undefined && growth > 0 ? left / growth : undefined;
+  const trend =
+    growth === undefined
+      ? ''
+      : days === undefined
+        ? ', and does not grow'
+        : `, and grows by ${mebibytes(growth)} a day: it is full in ${days >= 1_000 ? 'years' : `${Math.floor(days)} days`}`;
+  const text = `the largest database has ${Math.round(100 * share)} % of its quota${trend}`;
+  if (share < 0.6 && (days ?? SOON_DAYS) >= SOON_DAYS) return ok('quota', text);
   return found(
     'quota',
     share >= 0.9 ? 'problem' : 'advice',
@@ -92,4 +108,24 @@ export const checkVersions: Check = ({ facts, rows }) => {
       'wait for the rollout, or see what holds it',
     );
   return ok('version', `etcd ${versions[0] ?? facts.cluster.spec.version} has no known issue`);
+};
+
+/** etcd warns from one second on: lease times and certificates depend on the clocks of the nodes. */
+const CLOCK_MS = 1_000;
+
+/** A response has whole seconds: only what is certain counts. */
+export const checkClocks: Check = ({ metrics }) => {
+  const clocks = [...metrics].flatMap(([name, { clock }]) => (clock ? [{ name, ...clock }] : []));
+  if (clocks.length < 2) return ok('clocks', 'there are no two members to compare');
+  const ahead = clocks.toSorted((a, b) => b.least - a.least)[0];
+  const behind = clocks.toSorted((a, b) => a.most - b.most)[0];
+  const apart = (ahead?.least ?? 0) - (behind?.most ?? 0);
+  return apart <= CLOCK_MS
+    ? ok('clocks', 'the clocks of the members are less than two seconds apart')
+    : found(
+        'clocks',
+        'problem',
+        `the clock of ${ahead?.name} is at least ${(apart / 1_000).toFixed(0)} s ahead of that of ${behind?.name}`,
+        'check time synchronization (chrony, systemd-timesyncd) on their nodes',
+      );
 };

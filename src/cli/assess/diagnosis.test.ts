@@ -3,12 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { condition, NOW } from '../../../test/support/builders/builders.ts';
 import { facts, HEALTHY, member, NAME } from '../../../test/support/builders/plugin.ts';
 import { aSchedule } from '../../../test/support/builders/schedules.ts';
+import { aSnapshot } from '../../../test/support/builders/snapshot.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import { diagnosisText } from '../render/diagnosis.ts';
 import { diagnose } from './diagnosis.ts';
 import type { ClusterFacts } from './facts.ts';
 import type { Level } from './finding.ts';
-import { metricsOf as judged, type MemberMetrics, parseSample } from './metrics.ts';
+import { clockOf, metricsOf as judged, type MemberMetrics, parseSample } from './metrics.ts';
 
 const MI = 1024 ** 2;
 const DAY = 86_400_000;
@@ -42,7 +43,7 @@ const sound = (more: Parameters<typeof facts>[0] = {}): ClusterFacts =>
 test('a cluster without anything to improve has only what is ok', () => {
   const findings = diagnose(sound(), metricsOf(FAST));
   expect(findings.filter(({ level }) => level !== 'ok')).toEqual([]);
-  expect(findings).toHaveLength(13);
+  expect(findings).toHaveLength(14);
 });
 
 const onOneNode = small.map((each) => ({
@@ -153,6 +154,59 @@ describe.each<[subject: string, level: Level, says: string, given: ClusterFacts,
     const finding = diagnose(given, all).find((each) => each.subject === subject);
     expect(finding).toMatchObject({ level, message: expect.stringContaining(says) as string });
     expect(level === 'ok' || level === 'unknown' || finding?.advice !== undefined).toBe(true);
+  });
+});
+
+describe('the trend of the database', () => {
+  const taken = (daysAgo: number, databaseBytes: number, clusterID?: string) =>
+    aSnapshot({
+      status: {
+        phase: 'Complete',
+        artifact: {
+          uri: 's3://b/k',
+          takenAt: new Date(NOW - daysAgo * DAY).toISOString(),
+          databaseBytes,
+          ...(clusterID && { clusterID }),
+        },
+      },
+    });
+  const quota = (...snapshots: readonly ReturnType<typeof taken>[]) =>
+    diagnose(sound({ snapshots }), metricsOf(FAST)).find(({ subject }) => subject === 'quota');
+  test.each<[string, Level, string, readonly ReturnType<typeof taken>[]]>([
+    [
+      'it will be full soon',
+      'advice',
+      'grows by 40.0 MiB a day: it is full in 9 days',
+      [taken(5, 40 * MI), taken(0, 240 * MI)],
+    ],
+    ['it has time', 'ok', 'grows by 1.0 MiB a day: it is full in 364 days', [taken(5, 235 * MI), taken(0, 240 * MI)]],
+    ['it shrinks', 'ok', 'and does not grow', [taken(5, 300 * MI), taken(0, 240 * MI)]],
+  ])('%s', (_, level, says, snapshots) => {
+    expect(quota(...snapshots)).toMatchObject({ level, message: expect.stringContaining(says) as string });
+  });
+  test('is unknown by snapshots of one day, of another cluster or of long ago', () => {
+    for (const other of [taken(0.5, MI), taken(5, MI, 'other'), taken(60, MI)])
+      expect(quota(other, taken(0, 240 * MI))?.message).not.toContain('grow');
+  });
+});
+
+describe('clocks', () => {
+  const at = (...ahead: readonly (readonly [number, number])[]) =>
+    diagnose(
+      sound(),
+      new Map(ahead.map(([least, most], index) => [NAME(index + 1), { ...FAST, clock: { least, most } }])),
+    ).find(({ subject }) => subject === 'clocks');
+  test('that are certainly apart are found', () => {
+    expect(at([4_000, 5_100], [-200, 900], [0, 1_100])).toMatchObject({
+      level: 'problem',
+      message: `the clock of ${NAME(1)} is at least 3 s ahead of that of ${NAME(2)}`,
+    });
+    expect(at([1_500, 2_600], [-200, 900])?.level).toBe('ok');
+    expect(at([9_000, 9_900])?.level).toBe('ok');
+  });
+  test('are compared by the date of a response, which has whole seconds', () => {
+    expect(clockOf('Thu, 01 Jan 2026 12:00:00 GMT', NOW - 100, NOW + 50)).toEqual({ least: -50, most: 1_100 });
+    expect(clockOf(undefined, NOW, NOW)).toBeUndefined();
   });
 });
 

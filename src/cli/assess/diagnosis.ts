@@ -1,6 +1,13 @@
 /** What `kubectl etcd doctor` checks. Each check is a row: what it found, and what to do about it. */
 import { checkBackups, checkCertificates, checkOperator, checkPdb, checkPermissions } from './diagnosis-around.ts';
-import { checkDisk, checkFragmentation, checkQuota, checkRestarts, checkVersions } from './diagnosis-members.ts';
+import {
+  checkClocks,
+  checkDisk,
+  checkFragmentation,
+  checkQuota,
+  checkRestarts,
+  checkVersions,
+} from './diagnosis-members.ts';
 import type { ClusterFacts } from './facts.ts';
 import { type Check, type Finding, found, type Level, ok } from './finding.ts';
 import { isGood, judge } from './health.ts';
@@ -62,6 +69,7 @@ const CHECKS: readonly Check[] = [
   checkQuota,
   checkFragmentation,
   checkDisk,
+  checkClocks,
   checkVersions,
   checkCertificates,
   checkBackups,

@@ -14,6 +14,13 @@ export interface MemberMetrics {
   readonly backendCommit?: Latency;
   /** Elections that it has seen since it started. */
   readonly leaderChanges?: number;
+  readonly clock?: Clock;
+}
+
+/** By how much the clock of a member is ahead of this machine's, in milliseconds: between the two. */
+export interface Clock {
+  readonly least: number;
+  readonly most: number;
 }
 
 /** One response of a member. */
@@ -24,6 +31,7 @@ export interface Sample {
   readonly totals: ReadonlyMap<string, number>;
   /** Of a histogram: how many took at most this number of seconds. */
   readonly buckets: ReadonlyMap<string, ReadonlyMap<number, number>>;
+  readonly clock?: Clock;
 }
 
 /** More is not a response of etcd. */
@@ -76,5 +84,12 @@ export function metricsOf(sample: Sample): MemberMetrics {
     ...(walFsync && { walFsync }),
     ...(backendCommit && { backendCommit }),
     ...(leaderChanges !== undefined && { leaderChanges }),
+    ...(sample.clock && { clock: sample.clock }),
   };
+}
+
+/** `date`: of the HTTP response, in whole seconds. It was written after the request was sent, and before the response arrived. */
+export function clockOf(date: string | undefined, sent: number, arrived: number): Clock | undefined {
+  const at = Date.parse(date ?? '');
+  return Number.isNaN(at) ? undefined : { least: at - arrived, most: at + 1_000 - sent };
 }

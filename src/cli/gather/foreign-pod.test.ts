@@ -31,7 +31,7 @@ describe('a Pod without an EtcdCluster', () => {
   test('that serves plain HTTP is reached without certificates', async () => {
     const pod = etcd(['etcd']);
     expect(foreignPlace(pod).scheme).toBe('http');
-    expect((await foreignAccess(client(SECRET), pod, undefined)).access.tls).toBeUndefined();
+    expect((await foreignAccess(client(SECRET), pod, {})).access.tls).toBeUndefined();
   });
 
   test.each(['secret', 'projected'] as const)(
@@ -39,7 +39,7 @@ describe('a Pod without an EtcdCluster', () => {
     async (how) => {
       const pod = etcd(TLS, how);
       expect(foreignPlace(pod)).toMatchObject({ scheme: 'https', host: 'localhost' });
-      const { access } = await foreignAccess(client(SECRET), pod, undefined);
+      const { access } = await foreignAccess(client(SECRET), pod, {});
       expect(access.tls?.('')).toEqual({ ca: 'CA', serverName: 'localhost' });
     },
   );
@@ -47,17 +47,21 @@ describe('a Pod without an EtcdCluster', () => {
   test.each(['--client-cert-auth', '--client-cert-auth=true', '--trusted-ca-file=/tls/ca.crt'])(
     'with %s is shown its own certificate',
     async (flag) => {
-      const { access } = await foreignAccess(client(SECRET), etcd([...TLS, flag]), undefined);
+      const { access } = await foreignAccess(client(SECRET), etcd([...TLS, flag]), {});
       expect(access.tls?.('')).toMatchObject({ cert: 'CERT', key: 'KEY' });
     },
   );
 
+  test('is reached with the certificate that the user names', async () => {
+    const certificate = { ca: 'own', cert: 'C', key: 'K' };
+    const { access } = await foreignAccess(client(undefined), etcd(TLS), { certificate });
+    expect(access.tls?.('')).toEqual({ ...certificate, serverName: 'localhost' });
+  });
+
   test('whose CA cannot be found is not reached without verification', async () => {
-    await expect(foreignAccess(client(SECRET), etcd(TLS, 'nothing'), undefined)).rejects.toThrow(
-      'no Secret is mounted',
-    );
-    await expect(foreignAccess(client(undefined), etcd(TLS), undefined)).rejects.toThrow('does not exist');
+    await expect(foreignAccess(client(SECRET), etcd(TLS, 'nothing'), {})).rejects.toThrow('no Secret is mounted');
+    await expect(foreignAccess(client(undefined), etcd(TLS), {})).rejects.toThrow('does not exist');
     const bare = { ...SECRET, data: {} };
-    await expect(foreignAccess(client(bare), etcd(TLS), undefined)).rejects.toThrow('has no ca.crt');
+    await expect(foreignAccess(client(bare), etcd(TLS), {})).rejects.toThrow('has no ca.crt');
   });
 });

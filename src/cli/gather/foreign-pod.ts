@@ -1,13 +1,13 @@
 /** A Pod that runs etcd without an EtcdCluster: how it is reached follows from its command line and its volumes. */
 import { dirname } from 'node:path';
 import { textOf } from '../../access/evaluate/secret-set.ts';
-import type { Account } from '../../etcd/auth-tokens.ts';
 import type { TlsMaterial } from '../../etcd/transport.ts';
 import type { Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { secrets } from '../../kube/resources.ts';
 import { UserError } from '../context.ts';
 import type { ClusterAccess } from './access.ts';
+import type { NamedCredentials } from './named-secret.ts';
 import type { Place } from './session.ts';
 
 /** The server certificate of such a Pod must have this name. */
@@ -37,12 +37,13 @@ export const foreignPlace = (pod: Pod): Place => ({
 export async function foreignAccess(
   client: Pick<Client, 'get'>,
   pod: Pod,
-  account: Account | undefined,
+  { account, certificate }: NamedCredentials,
 ): Promise<ClusterAccess> {
   const { namespace = '', name = '' } = pod.metadata;
   const base = { cluster: `${namespace}/${name}`, ...(account && { passwords: () => [account] }) };
   const file = certificateFile(pod);
   if (file === undefined) return { access: base };
+  if (certificate) return { access: { ...base, tls: () => ({ ...certificate, serverName: HOST }) } };
   const secretName = secretBehind(pod, dirname(file));
   if (secretName === undefined)
     throw new UserError(`${name} serves TLS, and no Secret is mounted at ${dirname(file)}: its CA is unknown`);

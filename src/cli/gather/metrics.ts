@@ -2,7 +2,7 @@
 import { get } from 'node:http';
 import { METRICS_PORT } from '../../api/names.ts';
 import type { MemberFacts } from '../assess/facts.ts';
-import { type MemberMetrics, metricsOf, parseSample, type Sample } from '../assess/metrics.ts';
+import { clockOf, type MemberMetrics, metricsOf, parseSample, type Sample } from '../assess/metrics.ts';
 import type { Context } from '../context.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -19,8 +19,10 @@ export async function gatherSamples({ reach, now }: Ports, members: Asked): Prom
       if (pod?.status?.podIP === undefined) return [];
       const way = await reach({ namespace, name }, METRICS_PORT);
       try {
-        const text = await page(`http://${way.address}/metrics`);
-        return [[name, parseSample(text, now())] as const];
+        const sent = now();
+        const { text, date, arrived } = await page(`http://${way.address}/metrics`, now);
+        const clock = clockOf(date, sent, arrived);
+        return [[name, { ...parseSample(text, now()), ...(clock && { clock }) }] as const];
       } catch {
         return [];
       } finally {
@@ -36,16 +38,26 @@ export async function gatherMetrics(ports: Ports, members: Asked): Promise<Reado
   return new Map([...samples].map(([name, sample]) => [name, metricsOf(sample)]));
 }
 
-const page = (url: string): Promise<string> =>
+interface Page {
+  readonly text: string;
+  readonly date: string | undefined;
+  readonly arrived: number;
+}
+
+const page = (url: string, now: () => number): Promise<Page> =>
   new Promise((resolve, reject) => {
     const request = get(url, { timeout: TIMEOUT_MS, agent: false }, (response) => {
       let text = '';
+      const { date } = response.headers;
+      const arrived = now();
       response.setEncoding('utf8');
       response.on('data', (part: string) => {
         text += part;
         if (text.length > MAX_BYTES) request.destroy(new Error('the metrics are too large'));
       });
-      response.on('end', () => (response.statusCode === 200 ? resolve(text) : reject(new Error('no metrics'))));
+      response.on('end', () =>
+        response.statusCode === 200 ? resolve({ text, date, arrived }) : reject(new Error('no metrics')),
+      );
       response.on('error', reject);
     });
     request.on('timeout', () => request.destroy(new Error('no response')));

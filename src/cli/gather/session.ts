@@ -6,9 +6,11 @@ import { isPodOver } from '../../domain/pod.ts';
 import type { Account } from '../../etcd/auth-tokens.ts';
 import { type Ask, type Etcd, EtcdClient } from '../../etcd/client.ts';
 import type { EtcdError, Result } from '../../etcd/errors.ts';
+import type { TlsMaterial } from '../../etcd/transport.ts';
 import { type Context, UserError, type Way } from '../context.ts';
 import { type ClusterAccess, clusterAccess } from './access.ts';
 import { explain } from './access-error.ts';
+import type { NamedCredentials } from './named-secret.ts';
 import type { Member } from './objects.ts';
 
 /** For a port-forward through a busy API server, a TLS handshake and the response. */
@@ -81,14 +83,33 @@ export function clusterSession(
   context: Ports,
   cluster: EtcdCluster,
   members: readonly Member[],
-  { only, account }: { readonly only?: string; readonly account?: Account | undefined } = {},
+  { only, named = {} }: { readonly only?: string; readonly named?: NamedCredentials } = {},
 ): Promise<Session> {
   const running = members.filter(mayRun).map(placeOf);
   const places = only === undefined ? running : running.filter(({ name }) => name === only);
   return openSession(context, places, async (hostAt) => {
     const found = await clusterAccess(context.client, cluster, members, hostAt, context.now);
-    return account ? { ...found, access: { ...found.access, passwords: () => [account] } } : found;
+    return withNamed(found, named, hostAt);
   });
+}
+
+/** What the user names comes before what the plugin finds, and needs no permission to read the Secrets of the operator. */
+function withNamed(
+  { missing, ...found }: ClusterAccess,
+  { account, certificate }: NamedCredentials,
+  hostAt: HostAt,
+): ClusterAccess {
+  const tls =
+    certificate &&
+    ((endpoint: string): TlsMaterial => {
+      const serverName = hostAt(endpoint);
+      return { ...certificate, ...(serverName !== undefined && { serverName }) };
+    });
+  return {
+    ...found,
+    access: { ...found.access, ...(account && { passwords: () => [account] }), ...(tls && { tls }) },
+    ...(missing !== undefined && !tls && { missing }),
+  };
 }
 
 /** The first account that would be tried; none without auth. */
