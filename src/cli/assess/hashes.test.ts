@@ -12,5 +12,10 @@ test.each([
   ['another hash is other data', [row('a', '1'), row('b', '2'), row('c', '1')], 'different'],
   ['another compact revision makes hashes differ anyway', [row('a', '1'), row('b', '2', 3)], 'unknown'],
   ['a member that did not respond is unknown', [row('a', '1'), row('b', '1'), row('c')], 'unknown'],
-  ['one member alone proves nothing', [row('a', '1')], 'unknown'],
+  ['the only member has the data', [row('a', '1')], 'same'],
+  ['the only member did not respond', [row('a')], 'unknown'],
+  ['one of two responded', [row('a', '1'), row('b')], 'unknown'],
 ])('%s', (_, rows, is) => expect(compareHashes(rows).is).toBe(is));
+
+test('one member of several alone proves nothing', () =>
+  expect(compareHashes([row('a', '1')], false).is).toBe('unknown'));

@@ -14,10 +14,12 @@ export interface HashVerdict {
   readonly message: string;
 }
 
-/** Hashes are comparable only where the compact revisions agree: etcd hashes what is not compacted. */
-export function compareHashes(rows: readonly HashRow[]): HashVerdict {
+/** `isAll`: the rows are all members. Hashes are comparable only where the compact revisions agree: etcd hashes what is not compacted. */
+export function compareHashes(rows: readonly HashRow[], isAll = true): HashVerdict {
   const hashed = rows.filter(({ hash }) => hash !== undefined);
   const silent = rows.filter(({ hash }) => hash === undefined).map(({ name }) => name);
+  if (isAll && rows.length === 1 && hashed.length === 1)
+    return { is: 'same', message: 'there is one member: no other could have different data' };
   if (hashed.length < 2)
     return { is: 'unknown', message: 'fewer than two members responded: there is nothing to compare with' };
   const hashes = new Set(hashed.map(({ hash }) => hash));

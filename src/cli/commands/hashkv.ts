@@ -1,7 +1,8 @@
 /** `kubectl etcd hashkv`: compares the data of the members. */
+import { hexId } from '../../etcd/ids.ts';
 import { compareHashes, type HashRow } from '../assess/hashes.ts';
 import type { Context } from '../context.ts';
-import { causeOf } from '../gather/session.ts';
+import { causeOf, type Session } from '../gather/session.ts';
 import { onTarget, type TargetFlags } from '../gather/target.ts';
 import { formatOf, structured } from '../output.ts';
 import { type Columns, table } from '../render/table.ts';
@@ -28,7 +29,7 @@ const COLUMNS: Columns<HashRow> = [
 ];
 
 export const hashkv = (context: Context, cluster: string | undefined, flags: HashFlags): Promise<number> =>
-  onTarget(context, cluster, flags, async ({ session }) => {
+  onTarget(context, cluster, flags, async ({ session, pod }) => {
     const format = formatOf(flags.output);
     const states = await Promise.all(
       session.reached.map(async (member) => ({ member, answer: await session.etcd.status(session.ask(member)) })),
@@ -50,8 +51,22 @@ export const hashkv = (context: Context, cluster: string | undefined, flags: Has
         };
       }),
     );
-    const verdict = compareHashes(rows);
+    if (pod === undefined) rows.push(...(await withoutPod(session, rows)));
+    const verdict = compareHashes(rows, pod === undefined);
     if (format === 'json' || format === 'yaml') context.print(await structured(format, { ...verdict, members: rows }));
     else context.print([...table(context.paper, COLUMNS, rows), '', verdict.message].join('\n'));
     return flags.check && verdict.is !== 'same' ? DIFFERENT : 0;
   });
+
+/** Members that etcd lists and that could not be asked: without them, not all members have the same data. */
+async function withoutPod({ etcd, ask, reached }: Session, rows: readonly HashRow[]): Promise<readonly HashRow[]> {
+  for (const member of reached) {
+    const list = await etcd.memberList({ ...ask(member), linearizable: false });
+    if (!list.ok) continue;
+    return list.value.members
+      .map(({ id, name }) => name || hexId(id))
+      .filter((name) => rows.every((row) => row.name !== name))
+      .map((name) => ({ name, problem: 'its Pod is not running' }));
+  }
+  return [];
+}

@@ -15,7 +15,7 @@ export const snapshot = (
   flags: TargetFlags,
 ): Promise<number> =>
   onTarget(context, cluster, flags, async (target) => {
-    const member = await sourceOf(target);
+    const member = await sourceOf(context, target);
     const part = `${path}.part`;
     try {
       const stored = await store(context, target, member, part);
@@ -31,7 +31,7 @@ export const snapshot = (
   });
 
 /** A follower that has applied the most; a leader has enough to do. */
-async function sourceOf({ session }: Target): Promise<Reached> {
+async function sourceOf(context: Context, { session }: Target): Promise<Reached> {
   const asked = await Promise.all(
     session.reached.map(async (member) => ({ member, answer: await session.etcd.status(session.ask(member)) })),
   );
@@ -45,7 +45,11 @@ async function sourceOf({ session }: Target): Promise<Reached> {
   const leads = ({ memberId, leader }: (typeof usable)[number]): number => (memberId === leader ? 1 : 0);
   const [best] = usable.toSorted((a, b) => leads(a) - leads(b) || Number(b.raftAppliedIndex - a.raftAppliedIndex));
   if (best) return best.member;
-  if (session.reached.length === 1 && session.reached[0]) return session.reached[0];
+  const [only] = session.reached;
+  if (only && session.reached.length === 1) {
+    context.note(`${only.name} follows no leader: the last writes may be missing`);
+    return only;
+  }
   throw new UserError('no member responds with a leader: take the snapshot of one Pod with -p');
 }
 

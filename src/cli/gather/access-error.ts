@@ -43,3 +43,15 @@ export async function isAllowed(transport: Transport, permission: Permission): P
     return undefined;
   }
 }
+
+/** The reason of a refused WebSocket is not visible to its client, so the API server is asked for the permission. `undefined`: it is there. */
+export async function deniedForward(transport: Transport, namespace: string): Promise<string | undefined> {
+  const verbs = ['get', 'create'];
+  const allowed = await Promise.all(
+    verbs.map((verb) => isAllowed(transport, { verb, resource: 'pods', subresource: 'portforward', namespace })),
+  );
+  const lacking = verbs.filter((_, index) => allowed[index] === false);
+  return lacking.length === 0
+    ? undefined
+    : `you lack the permission to ${lacking.join(' and ')} pods/portforward in namespace ${namespace}`;
+}

@@ -6,7 +6,7 @@ import { atAny } from '../../etcd/failover.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { MemberFacts, MemberList, MemberReport, Unanswered } from '../assess/facts.ts';
 import type { Context } from '../context.ts';
-import { isAllowed } from './access-error.ts';
+import { deniedForward } from './access-error.ts';
 import type { Member } from './objects.ts';
 import { causeOf, type Session } from './session.ts';
 
@@ -33,23 +33,8 @@ export async function askAll(
   ]);
   const failed = session.reached.find(({ way }) => way.error() !== undefined);
   if (!failed || list.is === 'answers') return { members: answers, list };
-  const denied = await deniedForward(context, cluster);
+  const denied = await deniedForward(context.client.transport, cluster.metadata.namespace ?? '');
   return denied === undefined ? { members: answers, list } : silent({ is: 'notAsked', message: denied });
-}
-
-/** The reason of a refused WebSocket is not visible to its client, so the API server is asked for the permission. */
-async function deniedForward(
-  { client }: Pick<Context, 'client'>,
-  { metadata: { namespace = '' } }: EtcdCluster,
-): Promise<string | undefined> {
-  const verbs = ['get', 'create'];
-  const allowed = await Promise.all(
-    verbs.map((verb) => isAllowed(client.transport, { verb, resource: 'pods', subresource: 'portforward', namespace })),
-  );
-  const lacking = verbs.filter((_, index) => allowed[index] === false);
-  return lacking.length === 0
-    ? undefined
-    : `you lack the permission to ${lacking.join(' and ')} pods/portforward in namespace ${namespace}`;
 }
 
 async function askOne(cluster: EtcdCluster, member: Member, session: Session): Promise<MemberFacts['answer']> {

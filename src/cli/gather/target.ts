@@ -4,6 +4,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { CLUSTER_LABEL } from '../../api/names.ts';
 import { pods } from '../../kube/resources.ts';
 import { type Context, UserError } from '../context.ts';
+import { deniedForward } from './access-error.ts';
 import { foreignAccess, foreignPlace } from './foreign-pod.ts';
 import { type NamedCredentials, namedSecret } from './named-secret.ts';
 import { clusters, readCluster, readMembers } from './objects.ts';
@@ -30,8 +31,11 @@ export async function onTarget<T>(
   flags: TargetFlags,
   work: (target: Target) => Promise<T>,
 ): Promise<T> {
+  const denied = deniedForward(context.client.transport, context.namespace);
   const target = await open(context, name, flags);
   try {
+    const lacking = await denied;
+    if (lacking !== undefined) throw new UserError(lacking);
     const { missing } = target.session.credentials;
     if (missing !== undefined) throw new UserError(missing);
     if (target.session.reached.length === 0)
