@@ -60,3 +60,11 @@ test('without a kubeconfig, one sentence says what to set', async () => {
     error: 'error: there is no kubeconfig at /nonexistent/config: set KUBECONFIG, or pass --kubeconfig\n',
   });
 });
+
+test('a group of commands without one shows them', async () => {
+  for (const group of ['snapshot', 'schedule', 'alarm']) {
+    const { code, error } = await run(group);
+    expect([code, error]).toEqual([1, expect.stringMatching(/^Usage: kubectl etcd/)]);
+    expect(error).toContain('list');
+  }
+});

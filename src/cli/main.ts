@@ -1,7 +1,7 @@
 /** The process around a command: arguments, terminal, signals, errors as one sentence, exit codes. */
 import { homedir } from 'node:os';
 import type { Readable } from 'node:stream';
-import { type Command, CommanderError } from 'commander';
+import { type Command, CommanderError, type OutputConfiguration } from 'commander';
 import { type Context, UserError } from './context.ts';
 import type { GlobalFlags, Handler, OperatorRules } from './flags.ts';
 import { program } from './program.ts';
@@ -64,6 +64,12 @@ async function messageOf(error: unknown): Promise<string> {
   return explain(error);
 }
 
+/** Commands copy the settings of their parent when they are declared: later ones have to be made everywhere. */
+function writingTo(command: Command, output: OutputConfiguration): void {
+  command.configureOutput(output);
+  for (const each of command.commands) writingTo(each, output);
+}
+
 /** Resolves to the exit code: 0, 1 for an error, 2 for `--check`. */
 export async function main(args: readonly string[], io: Io, version: string, rules: OperatorRules): Promise<number> {
   let code = 0;
@@ -76,7 +82,8 @@ export async function main(args: readonly string[], io: Io, version: string, rul
     }
   };
   const print = (text: string): void => void io.stdout.write(text);
-  const root = program({ run, print, rules }, version).configureOutput({
+  const root = program({ run, print, rules }, version);
+  writingTo(root, {
     writeOut: (text) => void io.stdout.write(text),
     writeErr: (text) => void io.stderr.write(text),
     getOutHelpWidth: () => io.stdout.columns ?? HELP_IN_A_PIPE,

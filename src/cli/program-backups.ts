@@ -11,10 +11,14 @@ export function backups(root: Command, run: Run): void {
     .commandsGroup('Back up:')
     .command('snapshot')
     .description('create, list, download and restore snapshots; with -p FILE: the database of this Pod')
-    .argument('<file>', 'is written when its digest matches')
-    .action(
-      action(run, async (context, flags, [file = '']) => (await load()).snapshot(context, undefined, file, flags)),
-    );
+    .argument('[file]', 'with -p: is written when its digest matches');
+  const ofPod = action(run, async (context, flags, [file = '']) =>
+    (await load()).snapshot(context, undefined, file, flags),
+  );
+  // Without a file, the commands are meant: "missing argument" would hide them.
+  snapshot.action((file: string | undefined, ...rest: readonly unknown[]) =>
+    file === undefined ? snapshot.help({ error: true }) : ofPod(file, ...rest),
+  );
   create(snapshot, run);
   listed(snapshot.command('list'))
     .description('EtcdSnapshots, the newest first')
