@@ -8,7 +8,7 @@ import { byCluster } from '../api/etcd-snapshot-schedule.ts';
 import { CLIENT_PORT, CLUSTER_LABEL, MANAGED_SELECTOR, PEER_PORT, SCHEDULE_LABEL } from '../api/names.ts';
 import type { Explanation } from '../cli/assess/explanation.ts';
 import type { VersionChecks } from '../cli/assess/upgrade.ts';
-import type { Context, Way } from '../cli/context.ts';
+import { type Context, UserError, type Way } from '../cli/context.ts';
 import { explain as explainError } from '../cli/gather/access-error.ts';
 import { clusterResource } from '../controllers/cluster/controller.ts';
 import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
@@ -43,6 +43,8 @@ import { parseFlags } from './flags.ts';
 /** What only the operator's own process knows. */
 const OPERATOR_ONLY =
   'which steps of the running operator have failed, and for how long it has observed a state: see its log. Its flags are taken to be the defaults';
+
+const CLUSTERS = 'clusters: ';
 
 const refuse = (): never => {
   throw new Error('kubectl etcd explain writes nothing');
@@ -85,7 +87,7 @@ async function storesFor(client: Client, namespace: string, limits: string[]) {
   const fill = <T extends KubeObject>(store: Store<T>, what: string) => filled(client, store, namespace, what, limits);
   const [clusters, members, schedules, snapshots, defrags, servicesOf, podsOf, volumes, pdbs, requested] =
     await Promise.all([
-      fill(new Store(clusterResource, own), 'clusters'),
+      fill(new Store(clusterResource, own), CLUSTERS.slice(0, -2)),
       fill(new Store(memberResource, own, [byClusterName]), 'members'),
       fill(new Store(scheduleResource, own, [byCluster]), 'schedules'),
       fill(new Store(snapshotResource, own, [SCHEDULE_LABEL]), 'snapshots'),
@@ -177,6 +179,9 @@ async function gather(context: Context, name: string, limits: string[]): Promise
   const client = readOnly(context.client);
   const flags = parseFlags([], {});
   const stores = await storesFor(client, namespace, limits);
+  // Without this, a user who may not list clusters would be informed that there is none.
+  const unlisted = limits.find((limit) => limit.startsWith(CLUSTERS));
+  if (unlisted !== undefined) throw new UserError(unlisted.slice(CLUSTERS.length));
   const ways = await waysTo(context, stores.pods.all());
   const local = (endpoint: string): string => {
     const { protocol, host } = new URL(endpoint);
@@ -228,12 +233,17 @@ export async function explainCluster(context: Context, name: string): Promise<Ex
   return { decision: { rule, message }, stages: explain(gathered), facts: factsOf(gathered), limits };
 }
 
+/** What cannot be read is a limit, and no reason to refuse an upgrade: the operator asks the same rules. */
 export async function checkVersion(
   context: Context,
   name: string,
   version: string,
 ): Promise<VersionChecks | undefined> {
   const limits: string[] = [];
-  const gathered = await gather(context, name, limits);
-  return gathered && { found: explainVersion(gathered, version), limits };
+  try {
+    const gathered = await gather(context, name, limits);
+    return gathered && { found: explainVersion(gathered, version), limits };
+  } catch (error) {
+    return { found: [], limits: [explainError(error)] };
+  }
 }

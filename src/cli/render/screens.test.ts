@@ -106,6 +106,11 @@ const SCREENS: Readonly<Record<string, (paper: Paper) => string>> = {
   'upgrade-held': (paper) => plan(paper, checks),
 };
 
+test('what could not be checked is not said to be right', () => {
+  const text = plan({ colour: false, width: 100 }, { found: [], limits: ['nodes: you lack the permission'] });
+  expect(text).toContain('nothing is wrong, as far as could be read\n  Not checked: nodes:');
+});
+
 describe.each(Object.entries(SCREENS))('%s', (name, screen) => {
   test('the whole screen', async () => {
     await expect(`${screen({ colour: false, width: 100 })}\n`).toMatchFileSnapshot(`golden/${name}.txt`);

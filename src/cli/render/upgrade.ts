@@ -22,7 +22,7 @@ export function upgradePlan(
     paint(paper, 'bold', title),
     ...table(paper, STEPS, upgradeSteps(path, wanted), '  '),
     '',
-    `Checks of the operator before ${path.stops[0]}:${checks.found.length === 0 ? ' nothing is wrong' : ''}`,
+    `Checks of the operator before ${path.stops[0]}:${checks.found.length > 0 ? '' : ` nothing is wrong${checks.limits.length > 0 ? ', as far as could be read' : ''}`}`,
     ...before.flatMap(({ reason, message }) => noted(paper, 'warn', `! ${reason}: ${message}`, '  ')),
     ...own.flatMap(({ message }) => noted(paper, undefined, `the operator does this first: ${message}`, '  ')),
     ...checks.limits.flatMap((limit) => noted(paper, 'dim', `Not checked: ${limit}`, '  ')),
