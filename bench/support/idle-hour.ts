@@ -29,11 +29,12 @@ export interface Hours {
 export async function startHours(through: Identity, namespace: string): Promise<Hours> {
   const clock = new SkippingClock();
   const over = new AbortController();
+  const metrics = createMetrics();
   const process: Process = {
     flags: parseFlags([`--watch-namespace=${namespace}`], {}),
     clock,
     log: createLogger('error'),
-    metrics: createMetrics(),
+    metrics,
     identity: 'bench',
     signal: over.signal,
     heartbeat: new ApiServerHeartbeat(clock),
@@ -62,10 +63,17 @@ export async function startHours(through: Identity, namespace: string): Promise<
       await idle();
     }
   };
+  /** An operator that fails before it acts writes nothing either: its hour is no measurement. */
+  const failures = async (): Promise<readonly unknown[]> =>
+    (await metrics.reconciles.get()).values.filter(({ labels, value }) => labels.result === 'failed' && value > 0);
   await pause(1_000);
   await forward(10 * STEP_MS);
   return {
-    hour: () => forward(HOUR_MS),
+    hour: async () => {
+      await forward(HOUR_MS);
+      const failed = await failures();
+      if (failed.length > 0) throw new Error(`reconciles of an idle cluster failed: ${JSON.stringify(failed)}`);
+    },
     stop: async () => {
       await stopControllers();
       over.abort();

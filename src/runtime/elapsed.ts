@@ -6,17 +6,17 @@ import type { Clock } from './clock.ts';
 
 /** For how long this process has observed the present state of each key. */
 export class ObservedStates {
-  readonly #monotonic: () => number;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #states = new Map<string, { readonly state: string; readonly since: number }>();
 
-  constructor({ monotonic }: Pick<Clock, 'monotonic'>) {
-    this.#monotonic = monotonic;
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
   }
 
   /** `undefined` is the normal state, of which nothing is kept. */
   forMs(key: string, state: string | undefined): number {
     const known = this.#states.get(key);
-    const now = this.#monotonic();
+    const now = this.#clock.monotonic();
     if (known?.state === state) return now - (known?.since ?? now);
     if (state === undefined) this.#states.delete(key);
     else this.#states.set(key, { state, since: now });
