@@ -105,7 +105,7 @@ export async function baselineMetrics(registry: Registry): Promise<string> {
     const found = await registry.getSingleMetric(renamed.from)?.get();
     if (!found) return '';
     const { to, help } = renamed;
-    const samples = samplesOf(found as MetricObjectWithValues<MetricValueWithName<string>>, renamed);
+    const samples = samplesOf(found, renamed);
     const lines = samples.map(({ suffix, labels, value }) => `${to}${suffix}{${text(labels)}} ${value}`);
     return `# HELP ${to} ${help}\n# TYPE ${to} ${String(found.type)}\n${lines.map((line) => `${line}\n`).join('')}`;
   });

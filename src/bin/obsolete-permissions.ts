@@ -22,7 +22,9 @@ export async function removePermissions(
 ): Promise<void> {
   const find = async (resource: Resource, ref: Ref) => {
     const uid = (await client.get(resource, ref, signal))?.metadata.uid;
-    return () => (uid === undefined ? undefined : client.delete(resource, ref, { uid }, signal));
+    return async () => {
+      if (uid !== undefined) await client.delete(resource, ref, { uid }, signal);
+    };
   };
   const [wide, own] = [
     { name, namespace: '' },

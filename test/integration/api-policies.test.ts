@@ -1,7 +1,6 @@
 /** The chart's admission policies on a real API server: who may delete a member, which images a cluster may use, and what is risky. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
 import { build } from '../../local/binaries.ts';
 import {
   ALLOW_DELETION_ANNOTATION,
@@ -15,11 +14,11 @@ import { CONFINED } from '../../src/api/security.ts';
 import { memberPod } from '../../src/controllers/member/build.ts';
 import { knownIssues } from '../../src/domain/known-issues.ts';
 import type { Resource } from '../../src/kube/object.ts';
-import { chartDir } from '../../tools/paths.ts';
 import { run } from '../../tools/process.ts';
 import { aMember } from '../support/builders/builders.ts';
 import { APPLIED_SPECS, IGNORED_SPECS } from '../support/builders/ignored-specs.ts';
 import { type Api, refusalOf, startApi, type Written, written } from '../support/servers/api-server.ts';
+import { installPolicies, type Policy } from '../support/servers/policies.ts';
 import { eventually } from '../support/servers/processes.ts';
 
 const clusters: Resource<Written> = etcdClusters;
@@ -39,18 +38,6 @@ let namespace: string;
 let kubectl: string;
 let count = 0;
 
-interface Policy {
-  readonly kind: string;
-  readonly spec: {
-    readonly failurePolicy: string;
-    readonly matchConstraints: { readonly resourceRules: readonly { readonly resources: readonly string[] }[] };
-    readonly validations: readonly {
-      readonly expression: string;
-      readonly message?: string;
-      readonly messageExpression?: string;
-    }[];
-  };
-}
 const policies: Policy[] = [];
 /** The response to each request that matches a policy; undefined when it was admitted. */
 const answers: { readonly resource: string; readonly refusal: string | undefined }[] = [];
@@ -138,28 +125,7 @@ beforeAll(async () => {
     'etcdImage.allowedRepositories={mirror.example.com/*}',
     'memberDeletionProtection.additionalAllowedUsers={trusted}',
   ];
-  const sets = values.flatMap((value) => ['--set', value]);
-  const args = [
-    'template',
-    'etcd-operator',
-    chartDir,
-    '--namespace',
-    'etcd-system',
-    '--show-only',
-    'templates/policies.yaml',
-    '--show-only',
-    'templates/tenancy.yaml',
-    '--show-only',
-    'templates/warnings.yaml',
-  ];
-  const { stdout } = await run(join(bin.helm, 'helm'), [...args, ...sets]);
-  for (const document of parseAllDocuments(stdout)) {
-    const object = document.toJS() as Policy;
-    if (object.kind === 'ValidatingAdmissionPolicy') policies.push(object);
-    const plural =
-      object.kind === 'ValidatingAdmissionPolicy' ? 'validatingadmissionpolicies' : 'validatingadmissionpolicybindings';
-    await api.admin.transport.json(`/apis/admissionregistration.k8s.io/v1/${plural}`, { method: 'POST', body: object });
-  }
+  policies.push(...(await installPolicies(api, join(bin.helm, 'helm'), values)));
   await grant('tenants', 'system:authenticated', ['get', 'list', 'create', 'update', 'patch', 'delete']);
   await grant('migration', 'system:migrators', ['manage']);
   const probe = written(clusters, namespace, 'probe', from('x.example.com/etcd'));

@@ -45,7 +45,10 @@ const remove = async (resource: Resource, namespace: string, name: string): Prom
 };
 const identities = async (namespace: string): Promise<readonly string[]> =>
   (await world.list(pods, namespace))
-    .map(({ metadata, status }) => `${metadata.uid} ${status?.containerStatuses?.map((each) => each.restartCount)}`)
+    .map(
+      ({ metadata, status }) =>
+        `${metadata.uid} ${String(status?.containerStatuses?.map((each) => each.restartCount))}`,
+    )
     .toSorted();
 
 type Data = Readonly<Record<string, string>>;

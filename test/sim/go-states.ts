@@ -62,8 +62,10 @@ export interface GoState {
 
 const metadataOf = (manifest: Manifest): Readonly<Record<string, unknown>> =>
   (manifest['metadata'] ?? {}) as Readonly<Record<string, unknown>>;
-const withMetadata = (manifest: Manifest, more: Manifest): KubeObject =>
-  ({ ...manifest, metadata: { ...metadataOf(manifest), creationTimestamp: AT, ...more } }) as unknown as KubeObject;
+const withMetadata = (manifest: Manifest, more: Manifest): KubeObject => ({
+  ...manifest,
+  metadata: { ...metadataOf(manifest), creationTimestamp: AT, ...more },
+});
 const ownerOf = (kind: string, name: string, uid: string): Owner => ({
   uid,
   references: [{ apiVersion: API_VERSION, kind, name, uid, controller: true, blockOwnerDeletion: true }],
@@ -93,26 +95,42 @@ const runningPod = (index: number, isReady: boolean): Manifest => ({
 });
 const endedPod: Manifest = { phase: 'Failed', reason: 'Evicted', startTime: AT };
 
-export function leftByGo(state: GoState): Recorded {
-  const { cluster, spec = {}, status = {}, template = {}, undiscovered } = state;
-  const { name, members, adopted } = cluster;
-  const owner = ownerOf('EtcdCluster', name, UID);
-  const token = adopted ? `${name}-${NAMESPACE}` : clusterToken(NAMESPACE, name, UID);
-  const progressOf = (i: number): Progress => state.progress?.[i] ?? 'running';
-  const formOf = (member: string): GoCluster => {
-    if (!state.native?.includes(member)) return cluster;
-    const { adopted: _, ...native } = cluster;
-    return native;
+/** What the objects of one state have in common. */
+interface Left {
+  readonly state: GoState;
+  readonly owner: Owner;
+  readonly token: string;
+  readonly initialCluster: string;
+}
+
+const progressOf = ({ progress }: GoState, index: number): Progress => progress?.[index] ?? 'running';
+const formOf = ({ cluster, native }: GoState, member: string): GoCluster => {
+  if (!native?.includes(member)) return cluster;
+  const { adopted: _, ...form } = cluster;
+  return form;
+};
+const urlOf = (state: GoState, member: string): string => peerURL(NAMESPACE, formOf(state, member), member);
+
+function leftOf(state: GoState): Left {
+  const { name, members, adopted } = state.cluster;
+  const listed = members.filter((_, i) => progressOf(state, i) !== 'created');
+  return {
+    state,
+    owner: ownerOf('EtcdCluster', name, UID),
+    token: adopted ? `${name}-${NAMESPACE}` : clusterToken(NAMESPACE, name, UID),
+    initialCluster: listed
+      .map((each) => `${each}=${urlOf(state, each)}`)
+      .sort()
+      .join(','),
   };
-  const listed = members.filter((_, i) => progressOf(i) !== 'created');
-  const urlOf = (member: string): string => peerURL(NAMESPACE, formOf(member), member);
-  const initialCluster = listed
-    .map((each) => `${each}=${urlOf(each)}`)
-    .sort()
-    .join(',');
+}
+
+function clusterLeft({ state, token }: Left): KubeObject {
+  const { cluster, spec = {}, status = {}, template = {}, undiscovered } = state;
+  const { name, members } = cluster;
   const storage = cluster.memory ? { ...STORAGE, medium: 'Memory' } : STORAGE;
-  const known = clusterStatus(cluster, token, CLUSTER_ID);
-  const object: Manifest = {
+  const { clusterID, ...known } = clusterStatus(cluster, token, CLUSTER_ID);
+  const object = {
     apiVersion: API_VERSION,
     kind: 'EtcdCluster',
     metadata: {
@@ -123,81 +141,75 @@ export function leftByGo(state: GoState): Recorded {
       ...(cluster.tls?.autoPeers && { annotations: { [PEER_AUTO_TLS_ANNOTATION]: 'true' } }),
     },
     spec: { replicas: members.length, version: VERSION, storage, progressDeadlineSeconds: 600, ...spec },
-    status: { ...known, observed: { ...(known['observed'] as object), ...template }, ...status },
+    status: {
+      ...known,
+      ...(!undiscovered && { clusterID }),
+      observed: { ...(known['observed'] as object), ...template },
+      ...status,
+    },
   };
-  if (undiscovered) delete (object['status'] as Record<string, unknown>)['clusterID'];
-  const objects = members.flatMap((member, i) => {
-    const progress = progressOf(i);
-    const form = formOf(member);
-    const uid = `uid-${member}`;
-    const isPending = progress === 'created' || progress === 'added';
-    const isSeed = i === 0;
-    const parts = { member, owner, token, initialCluster: isPending ? '' : initialCluster, isSeed };
-    const own = ownerOf('EtcdMember', member, uid);
-    const isVoter = !isPending && progress !== 'learner';
-    const reported = memberStatus(form, member, idOf(i), `pod-${member}`);
-    const manifest = memberObject(NAMESPACE, form, parts);
-    const object = withMetadata(manifest, {
-      uid,
-      generation: 1,
-      ...(progress === 'leaving' && { deletionTimestamp: AT }),
-    });
-    const etcdMember = {
-      ...object,
-      spec: { ...(manifest['spec'] as object), ...template, ...(progress === 'dormant' && { dormant: true }) },
-      status: {
-        ...(isPending ? {} : reported),
-        ...(isSeed && { isVoter: true }),
-        ...(!isVoter && !isSeed && { isVoter: false }),
-        ...(undiscovered && { memberID: undefined }),
-      },
-    } as unknown as KubeObject;
-    if (isPending) return [etcdMember];
-    const volume = withMetadata(claim(NAMESPACE, form, member, own), {
-      uid: `pvc-${member}`,
-      finalizers: ['kubernetes.io/pvc-protection'],
-    });
-    const volumes = cluster.memory ? [] : [{ ...volume, status: { phase: 'Bound' } } as KubeObject];
-    if (progress === 'dormant') return [etcdMember, ...volumes];
-    const pod = memberPod(NAMESPACE, form, { ...parts, owner: own });
-    const labels = { ...memberLabels(name, member), ...(isVoter && { [ROLE_LABEL]: 'voter' }) };
-    const running = {
-      ...withMetadata(pod, { uid: `pod-${member}`, labels }),
-      spec: { ...(pod['spec'] as object), nodeName: 'node', restartPolicy: 'Always' },
-      status: progress === 'ended' ? endedPod : runningPod(i, isVoter),
-    } as unknown as KubeObject;
-    return [etcdMember, ...volumes, running];
-  });
-  const around = [
-    ...services(NAMESPACE, cluster, owner),
-    ...(undiscovered ? [] : [budget(NAMESPACE, cluster, owner)]),
-  ].map((each) => withMetadata(each, { uid: `uid-${String(each['kind'])}-${String(metadataOf(each)['name'])}` }));
-  const etcdMembers = members.flatMap((member, i): RecordedEtcd['members'] => {
-    const progress = progressOf(i);
+  return object;
+}
+
+/** The EtcdMember, its PVC and its Pod, as far as they exist. */
+function memberLeft({ state, owner, token, initialCluster }: Left, member: string, i: number): readonly KubeObject[] {
+  const { cluster, template = {}, undiscovered } = state;
+  const progress = progressOf(state, i);
+  const form = formOf(state, member);
+  const uid = `uid-${member}`;
+  const isPending = progress === 'created' || progress === 'added';
+  const isSeed = i === 0;
+  const parts = { member, owner, token, initialCluster: isPending ? '' : initialCluster, isSeed };
+  const own = ownerOf('EtcdMember', member, uid);
+  const isVoter = !isPending && progress !== 'learner';
+  const manifest = memberObject(NAMESPACE, form, parts);
+  const etcdMember = {
+    ...withMetadata(manifest, { uid, generation: 1, ...(progress === 'leaving' && { deletionTimestamp: AT }) }),
+    spec: { ...(manifest['spec'] as object), ...template, ...(progress === 'dormant' && { dormant: true }) },
+    status: {
+      ...(isPending ? {} : memberStatus(form, member, idOf(i), `pod-${member}`)),
+      ...(isSeed && { isVoter: true }),
+      ...(!isVoter && !isSeed && { isVoter: false }),
+      ...(undiscovered && { memberID: undefined }),
+    },
+  };
+  if (isPending) return [etcdMember];
+  const finalizers = ['kubernetes.io/pvc-protection'];
+  const volume = withMetadata(claim(NAMESPACE, form, member, own), { uid: `pvc-${member}`, finalizers });
+  const volumes = cluster.memory ? [] : [{ ...volume, status: { phase: 'Bound' } }];
+  if (progress === 'dormant') return [etcdMember, ...volumes];
+  const pod = memberPod(NAMESPACE, form, { ...parts, owner: own });
+  const labels = { ...memberLabels(cluster.name, member), ...(isVoter && { [ROLE_LABEL]: 'voter' }) };
+  const running = {
+    ...withMetadata(pod, { uid: `pod-${member}`, labels }),
+    spec: { ...(pod['spec'] as object), nodeName: 'node', restartPolicy: 'Always' },
+    status: progress === 'ended' ? endedPod : runningPod(i, isVoter),
+  };
+  return [etcdMember, ...volumes, running];
+}
+
+function etcdLeft({ state }: Left): RecordedEtcd | undefined {
+  const members = state.cluster.members.flatMap((member, i): RecordedEtcd['members'] => {
+    const progress = progressOf(state, i);
     if (progress === 'created') return [];
     const isNew = progress === 'added';
-    return [
-      {
-        id: idOf(i),
-        name: isNew ? '' : member,
-        peerURLs: [urlOf(member)],
-        isLearner: isNew || progress === 'learner',
-      },
-    ];
+    const isLearner = isNew || progress === 'learner';
+    return [{ id: idOf(i), name: isNew ? '' : member, peerURLs: [urlOf(state, member)], isLearner }];
   });
-  const etcd: RecordedEtcd | undefined =
-    etcdMembers.length === 0
-      ? undefined
-      : {
-          clusterId: CLUSTER_ID,
-          ...(members.some((_, i) => ['running', 'leaving'].includes(progressOf(i))) && { leader: idOf(0) }),
-          members: etcdMembers,
-        };
-  return {
-    at: Date.parse(AT) + 60_000,
-    etcd,
-    objects: [object as unknown as KubeObject, ...around, ...objects],
-  };
+  if (members.length === 0) return undefined;
+  const leads = state.cluster.members.some((_, i) => ['running', 'leaving'].includes(progressOf(state, i)));
+  return { clusterId: CLUSTER_ID, ...(leads && { leader: idOf(0) }), members };
+}
+
+export function leftByGo(state: GoState): Recorded {
+  const { cluster, undiscovered } = state;
+  const left = leftOf(state);
+  const around = [
+    ...services(NAMESPACE, cluster, left.owner),
+    ...(undiscovered ? [] : [budget(NAMESPACE, cluster, left.owner)]),
+  ].map((each) => withMetadata(each, { uid: `uid-${String(each['kind'])}-${String(metadataOf(each)['name'])}` }));
+  const members = cluster.members.flatMap((member, i) => memberLeft(left, member, i));
+  return { at: Date.parse(AT) + 60_000, etcd: etcdLeft(left), objects: [clusterLeft(left), ...around, ...members] };
 }
 
 export const volumesOf = ({ members }: GoCluster): readonly string[] => members.map(volumeClaimName);

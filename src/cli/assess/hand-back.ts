@@ -41,8 +41,19 @@ export interface Assessment {
 
 /** The fields of an EtcdCluster that the Go operator has. */
 const SPEC = [
-  ...['replicas', 'version', 'storage', 'progressDeadlineSeconds', 'tls', 'auth', 'bootstrap', 'resources', 'affinity'],
-  ...['topologySpreadConstraints', 'additionalMetadata', 'options', 'imagePullSecrets'],
+  'replicas',
+  'version',
+  'storage',
+  'progressDeadlineSeconds',
+  'tls',
+  'auth',
+  'bootstrap',
+  'resources',
+  'affinity',
+  'topologySpreadConstraints',
+  'additionalMetadata',
+  'options',
+  'imagePullSecrets',
 ];
 const OPTIONS = ['quotaBackendBytes', 'autoCompactionMode', 'autoCompactionRetention', 'snapshotCount'];
 

@@ -32,7 +32,7 @@ function stream({ ground }: World, member: string | undefined, ms: number): bool
   const uid = `00000000-0000-4000-9000-${String(ground.timeline.now).padStart(12, '0')}`;
   const metadata = { ...ref, uid };
   // With its status at once: an operator that observes it without one starts its Job.
-  ground.api.load(snapshots, { apiVersion: API_VERSION, kind: 'EtcdSnapshot', metadata, spec, status } as EtcdSnapshot);
+  ground.api.load(snapshots, { apiVersion: API_VERSION, kind: 'EtcdSnapshot', metadata, spec, status });
   ground.changedAt = ground.timeline.now;
   ground.timeline.after(ms, () => ground.patchStatus(snapshots, ref, { streamsFrom: null }));
   return true;
