@@ -16,6 +16,7 @@ const OF_OTHERS = [
   'ImagePullBackOff',
   'IfHealthyBudget',
   'AlwaysAllow',
+  'CrossNamespacePodAffinity',
 ];
 
 const WORD = /^(?:[A-Z][a-z0-9]+|CA|CRD|PVC|API|TLS|DNS){2,}$/;
