@@ -1,7 +1,7 @@
 /**
  * A database of 500 MiB to an S3 server on this machine: the agent's one stream against `etcdctl snapshot save` followed by
  * an upload with the AWS SDK, taking turns, each from the start of its program to its end. All files are in memory, so
- * that no disk is measured. Goals: 0.8 of their speed, and less than 200 MiB of memory, compressed and encrypted too.
+ * that no disk is measured. Goals: their speed, and less than 200 MiB of memory, compressed and encrypted too.
  * On a machine with other load, processor time is a better figure than speed.
  */
 import { randomBytes } from 'node:crypto';
@@ -136,7 +136,7 @@ function figures({ plain, theirs, zstd, both }: Record<Way, readonly Reading[]>)
       'the agent’s speed to theirs',
       ratios(({ ms }) => ms),
       'times',
-      { atLeast: 0.8 },
+      { atLeast: 1 },
     ),
     summarise('compressed', speeds(zstd), 'MiB/s'),
     summarise('compressed and encrypted', speeds(both), 'MiB/s'),

@@ -60,14 +60,14 @@ describe.concurrent('in a bucket', { timeout: PATIENCE_MS }, () => {
 
 describe('in a slow bucket', { timeout: 2 * PATIENCE_MS }, () => {
   /** A member whose database does not grow while it is written to, and what it has grown by at most since then. */
-  async function busyMember(scene: Scene) {
+  async function busyMember(scene: Scene, { megabytes = 64, valueBytes = 65_536, everyMs = 200 } = {}) {
     const { client } = scene.lab;
     const node = await scene.lab.seed({ version: VERSION });
-    await fill(scene, node, 64, MIB);
+    await fill(scene, node, megabytes, MIB);
     const size = async () => must(await client.status(ask(node, 30_000))).dbSize;
     let [before, largest, stopped] = [0, 0, false];
     const write = async (i: number): Promise<void> => {
-      const put = await client.kv.put(ask(node, 30_000), `busy-${i % 4}`, new Uint8Array(65_536).fill(i));
+      const put = await client.kv.put(ask(node, 30_000), `busy-${i % 4}`, new Uint8Array(valueBytes).fill(i));
       if (!put.ok) return; // on a busy machine etcd may refuse one
       if (i % 4 === 0) await client.kv.compact(ask(node, 30_000), put.value);
       largest = Math.max(largest, await size());
@@ -75,7 +75,7 @@ describe('in a slow bucket', { timeout: 2 * PATIENCE_MS }, () => {
     for (let i = 0; i < 40; i++) await write(i);
     [before, largest] = [await size(), 0];
     const writing = (async () => {
-      for (let i = 0; !stopped; i++) await Promise.all([write(i), pause(200)]);
+      for (let i = 0; !stopped; i++) await Promise.all([write(i), pause(everyMs)]);
     })();
     const stop = async (): Promise<number> => {
       stopped = true;
@@ -121,5 +121,21 @@ describe('in a slow bucket', { timeout: 2 * PATIENCE_MS }, () => {
     process.stdout.write(`without room to spool: the database grew by ${(100 * grown).toFixed(1)} %\n`);
     expect(reasonOf(run)).toBe('1 SourceGrowing');
     expect(grown).toBeLessThan(0.35); // 16 MiB of about 80, and what is written until the next question
+  });
+
+  it('of a database for which 16 MiB are less than 8 %, it is given up before it has grown by 10 %', async ({
+    scene,
+    onTestFinished,
+  }) => {
+    const s3 = await slowStore(scene);
+    onTestFinished(() => s3.close());
+    s3.relay?.throttle(MIB / 4);
+    const { node, stop } = await busyMember(scene, { megabytes: 320, valueBytes: MIB / 4, everyMs: 100 });
+    const run = await scene.agent.run(scene.task(node, { to: s3.place, deadlineSeconds: 200 }));
+    const grown = await stop();
+    process.stdout.write(`320 MiB without room to spool: the database grew by ${(100 * grown).toFixed(1)} %\n`);
+    expect(reasonOf(run)).toBe('1 SourceGrowing');
+    expect(grown).toBeGreaterThan(0.08);
+    expect(grown).toBeLessThan(0.1);
   });
 });

@@ -4,10 +4,12 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Store } from '../../src/agent/stores/store.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import type { TestPlace } from '../support/servers/stores.ts';
+import { startVirtualS3, type TestPlace } from '../support/servers/stores.ts';
 import { bytes, failure, get, keys, leftovers, MIB, open, put, putByOthers, text, WORLDS } from './stores-world.ts';
 
-describe.each(WORLDS)('%s', (_, kind, start) => {
+const ALL = [...WORLDS, ['S3 with the bucket in the name of the host', 's3', startVirtualS3]] as const;
+
+describe.each(ALL)('%s', (_, kind, start) => {
   let world: TestPlace;
   let store: Store;
   beforeAll(async () => {

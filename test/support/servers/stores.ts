@@ -1,5 +1,6 @@
 /** Local stores for snapshots: an S3 server, the emulators of two clouds, and a folder. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import dns from 'node:dns';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent as HttpsAgent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -99,39 +100,63 @@ export interface S3Options {
   readonly tls?: boolean;
   /** Buckets can keep versions. */
   readonly versions?: boolean;
+  /** The bucket is in the name of the host, as most cloud services want it. */
+  readonly virtualHosts?: boolean;
 }
 
-export async function startS3({ tls = false, versions = false }: S3Options = {}): Promise<TestPlace> {
+const VIRTUAL_DOMAIN = 's3.test';
+
+/** In this process, the domain and all names below it are this machine. */
+function resolveVirtualHosts(): void {
+  const { lookup } = dns;
+  const local = (host: string): string => (host.endsWith(VIRTUAL_DOMAIN) ? '127.0.0.1' : host);
+  dns.lookup = Object.assign(
+    (host: string, ...rest: readonly unknown[]) => Reflect.apply(lookup, dns, [local(host), ...rest]),
+    lookup,
+  );
+}
+
+export function startVirtualS3(): Promise<TestPlace> {
+  resolveVirtualHosts();
+  return startS3({ virtualHosts: true });
+}
+
+export async function startS3({
+  tls = false,
+  versions = false,
+  virtualHosts = false,
+}: S3Options = {}): Promise<TestPlace> {
   const { versitygw } = await build(['versitygw']);
   const folder = temporary('s3');
   const [data, port] = [join(folder, 'data'), await freePort()];
   mkdirSync(data);
   const versioning = versions ? ['--versioning-dir', join(folder, 'versions')] : [];
   if (versions) mkdirSync(join(folder, 'versions'));
-  const [access, secret] = ['tester', randomBytes(16).toString('hex')];
+  const [access, secret] = ['tester', randomBytes(16).toString('hex')] as const;
   const own = tls ? await certificateIn(folder, 's3') : undefined;
   const certificate = own ? flags({ cert: own.cert, key: own.key }) : [];
   const relay = await relayTo(port);
-  const endpoint = `${tls ? 'https' : 'http'}://127.0.0.1:${relay.port}`;
-  const client = new S3Client({
-    endpoint,
-    region: 'us-east-1',
-    forcePathStyle: true,
-    credentials: { accessKeyId: access, secretAccessKey: secret },
-    ...(own && { requestHandler: { httpsAgent: { ca: own.ca } } }),
-  });
+  const [scheme, address] = [tls ? 'https' : 'http', `127.0.0.1:${relay.port}`];
+  const endpoint = `${scheme}://${virtualHosts ? `${VIRTUAL_DOMAIN}:${relay.port}` : address}`;
+  const virtual = virtualHosts ? flags({ 'virtual-domain': VIRTUAL_DOMAIN }) : [];
+  const client = adminOf(`${scheme}://${address}`, [access, secret], own?.ca);
   const service = await serve({
     name: 'versitygw',
     command: join(versitygw, 'versitygw'),
-    args: ['--port', `127.0.0.1:${port}`, ...certificate, '--keep-alive', '--quiet', 'posix', ...versioning, data],
+    args: [
+      '--port',
+      `127.0.0.1:${port}`,
+      ...certificate,
+      ...virtual,
+      '--keep-alive',
+      '--quiet',
+      'posix',
+      ...versioning,
+      data,
+    ],
     env: { ROOT_ACCESS_KEY: access, ROOT_SECRET_KEY: secret },
     folder,
-    ready: async () => {
-      await client.send(new CreateBucketCommand({ Bucket: BUCKET })).catch((error: Error) => {
-        if (!error.name.startsWith('BucketAlready')) throw error;
-      });
-      return true;
-    },
+    ready: () => hasBucket(client),
   });
   return {
     place: {
@@ -139,7 +164,7 @@ export async function startS3({ tls = false, versions = false }: S3Options = {})
       endpoint,
       bucket: BUCKET,
       region: 'us-east-1',
-      forcePathStyle: true,
+      forcePathStyle: !virtualHosts,
       credentials: 'secret',
       ca: tls,
       checksums: 'whenRequired',
@@ -156,6 +181,22 @@ export async function startS3({ tls = false, versions = false }: S3Options = {})
   };
 }
 
+async function hasBucket(client: S3Client): Promise<boolean> {
+  await client.send(new CreateBucketCommand({ Bucket: BUCKET })).catch((error: Error) => {
+    if (!error.name.startsWith('BucketAlready')) throw error;
+  });
+  return true;
+}
+
+const adminOf = (endpoint: string, [accessKeyId, secretAccessKey]: readonly [string, string], ca?: string): S3Client =>
+  new S3Client({
+    endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials: { accessKeyId, secretAccessKey },
+    ...(ca !== undefined && { requestHandler: { httpsAgent: { ca } } }),
+  });
+
 const closing = (relay: Relay, close: () => Promise<void>) => async (): Promise<void> => {
   await relay.cut();
   await close();
@@ -171,7 +212,6 @@ async function certificateIn(folder: string, user: string) {
   return { ca: ca.cert, ...files };
 }
 
-/** Accepts all credentials. */
 /** A bucket at this endpoint, and the key of a service account that any test server accepts. */
 export function gcsPlace(endpoint: string) {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -187,6 +227,7 @@ export function gcsPlace(endpoint: string) {
   };
 }
 
+/** Accepts all credentials. */
 export async function startGcs({ tls = false }: Pick<S3Options, 'tls'> = {}): Promise<TestPlace> {
   const { 'fake-gcs-server': bin } = await build(['fake-gcs-server']);
   const folder = temporary('gcs');
