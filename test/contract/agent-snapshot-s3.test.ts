@@ -58,7 +58,7 @@ describe.concurrent('in a bucket', { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe('in a slow bucket', { timeout: 2 * PATIENCE_MS }, () => {
+describe('in a slow bucket', { timeout: 3 * PATIENCE_MS }, () => {
   /** A member whose database does not grow while it is written to, and what it has grown by at most since then. */
   async function busyMember(scene: Scene, { megabytes = 64, valueBytes = 65_536, everyMs = 200 } = {}) {
     const { client } = scene.lab;
@@ -84,6 +84,8 @@ describe('in a slow bucket', { timeout: 2 * PATIENCE_MS }, () => {
     };
     return { node, stop };
   }
+
+  const BUSY = { valueBytes: MIB / 4, everyMs: 100 };
 
   async function slowStore(scene: Scene) {
     const s3 = await startS3();
@@ -114,9 +116,9 @@ describe('in a slow bucket', { timeout: 2 * PATIENCE_MS }, () => {
   }) => {
     const s3 = await slowStore(scene);
     onTestFinished(() => s3.close());
-    s3.relay?.throttle(MIB / 4);
-    const { node, stop } = await busyMember(scene);
-    const run = await scene.agent.run(scene.task(node, { to: s3.place, deadlineSeconds: 200 }));
+    s3.relay?.throttle(MIB / 8); // also on a busy machine, more slowly than the member grows
+    const { node, stop } = await busyMember(scene, BUSY);
+    const run = await scene.agent.run(scene.task(node, { to: s3.place, deadlineSeconds: 400 }));
     const grown = await stop();
     process.stdout.write(`without room to spool: the database grew by ${(100 * grown).toFixed(1)} %\n`);
     expect(reasonOf(run)).toBe('1 SourceGrowing');
@@ -130,8 +132,8 @@ describe('in a slow bucket', { timeout: 2 * PATIENCE_MS }, () => {
     const s3 = await slowStore(scene);
     onTestFinished(() => s3.close());
     s3.relay?.throttle(MIB / 4);
-    const { node, stop } = await busyMember(scene, { megabytes: 320, valueBytes: MIB / 4, everyMs: 100 });
-    const run = await scene.agent.run(scene.task(node, { to: s3.place, deadlineSeconds: 200 }));
+    const { node, stop } = await busyMember(scene, { ...BUSY, megabytes: 320 });
+    const run = await scene.agent.run(scene.task(node, { to: s3.place, deadlineSeconds: 400 }));
     const grown = await stop();
     process.stdout.write(`320 MiB without room to spool: the database grew by ${(100 * grown).toFixed(1)} %\n`);
     expect(reasonOf(run)).toBe('1 SourceGrowing');

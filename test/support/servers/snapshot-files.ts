@@ -52,7 +52,7 @@ export async function take(
 ): Promise<Taken> {
   const node = await lab.seed({ version });
   const { kv, maintenance, auth: users } = lab.client;
-  for (let i = 0; i < keys; i++) must(await kv.put(ask(node), `k${i}`, new Uint8Array(valueBytes).fill(i)));
+  for (let i = 0; i < keys; i++) must(await kv.put(ask(node, 30_000), `k${i}`, new Uint8Array(valueBytes).fill(i)));
   must(await kv.put(ask(node), 'k0', 'again'));
   if (auth) {
     must(await users.addUser(ask(node), 'root', PASSWORD));
@@ -63,7 +63,7 @@ export async function take(
   await versionSettled(lab, version, asked);
   const { revision, count } = must(await kv.range(asked, { key: '', prefix: true, countOnly: true }));
   const { hash, compactRevision } = must(await maintenance.hashKV(asked, revision));
-  const bytes = await buffer(Readable.from(maintenance.snapshot(asked)));
+  const bytes = await buffer(Readable.from(maintenance.snapshot({ ...asked, timeoutMs: 200_000 })));
   await node.stop('SIGKILL');
   return {
     version,
