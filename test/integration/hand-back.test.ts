@@ -13,8 +13,9 @@ import { buildScript } from '../../tools/plugin/build.ts';
 import { run } from '../../tools/process.ts';
 import { memberPod } from '../support/journeys/go-manifests.ts';
 import { removeFolder } from '../support/kubelet/pod-run.ts';
+import { leftByGo } from '../support/servers/go-world.ts';
 import { type Child, eventually, pause } from '../support/servers/processes.ts';
-import { members, startWorld, type World } from '../support/servers/world.ts';
+import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 const PATIENCE_MS = 120_000;
 const folder = mkdtempSync(join(tmpdir(), 'hand-back-'));
@@ -60,22 +61,33 @@ const identities = async (namespace: string): Promise<readonly string[]> =>
 test(
   'owner references and names of Secrets are put back, a Pod as the Go operator creates it finds its data, and a later upgrade takes over again',
   async () => {
-    operator = world.startOperator();
     const namespace = await world.namespace();
     const ca = await createCA('ca', Date.now(), systemKeySource);
     for (const name of ['server', 'peer']) await secret(namespace, name, ca);
     const tls = { client: { serverSecretRef: { name: 'server' } }, peer: { secretRef: { name: 'peer' } } };
-    await world.createCluster(namespace, 'db', { replicas: 3, tls, suspend: false });
+    const go = { name: 'db', members: ['db-x7k2p', 'db-b4m9q'], tls: { server: 'server', peer: 'peer' } };
+    const accessTo = (member: string) => ({
+      cluster: `${namespace}/${member}`,
+      tls: () => ({ ca: ca.cert, serverName: `${member}.db.${namespace}.svc` }),
+    });
+    await leftByGo({ world, namespace, cluster: go, access: accessTo }, { tls });
+    operator = world.startOperator();
+    await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+    // A member of this operator: it names copies of the Secrets.
+    await world.admin.patch(clusters, { namespace, name: 'db' }, { spec: { replicas: 3, suspend: false } });
+    await eventually('three members', async () =>
+      (await world.list(members, namespace)).length === 3 ? true : undefined,
+    );
     await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
 
     const early = await handBack(namespace, '--yes');
     expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('this operator still runs')]);
 
-    await operator.stop('SIGKILL'); // its release is rolled back
+    await operator.stop('SIGKILL'); // its release is rolled back; the names of the Secrets are put back already
     const before = await identities(namespace);
     const planned = await handBack(namespace, '--dry-run');
-    expect(planned.stderr).toMatch(/^would change [36] objects of 1 clusters for the Go operator\n/);
-    expect(planned.stdout).toContain(`${namespace}/db: the owner references of 3 PersistentVolumeClaims`);
+    expect(planned.stderr).toMatch(/^would change 3 objects of 1 clusters for the Go operator\n/);
+    expect(planned.stdout).toContain(`${namespace}/db: the owner references of 3 PersistentVolumeClaims to put back`);
     expect(planned.stdout).toContain('mount copies of its Secrets');
     expect(planned.stdout).toContain('without effect under the Go operator: suspend');
     const done = await handBack(namespace, '--yes');
@@ -91,14 +103,13 @@ test(
       expect(volume && controllerOf(volume)).toMatchObject({ kind: 'EtcdMember', uid: metadata.uid });
       expect(spec.tls).toMatchObject({ clientServerSecretRef: { name: 'server' }, peerSecretRef: { name: 'peer' } });
     }
-    const [member] = found;
+    const member = found.find(({ metadata }) => !go.members.includes(metadata.name ?? ''));
     const { name = '', uid = '' } = member?.metadata ?? {};
     const old = await world.admin.get(pods, { namespace, name });
     await world.admin.delete(pods, { namespace, name }, { uid: old?.metadata.uid ?? '' });
     await eventually('the Pod to be deleted', async () =>
       (await world.admin.get(pods, { namespace, name })) === undefined ? true : undefined,
     );
-    const cluster = { name: 'db', members: [], tls: { server: 'server', peer: 'peer' } };
     const owner = {
       uid,
       references: [
@@ -106,7 +117,7 @@ test(
       ],
     };
     const { initialCluster = '', clusterToken: token = '' } = member?.spec ?? {};
-    const pod = memberPod(namespace, cluster, { member: name, owner, initialCluster, token, isSeed: false });
+    const pod = memberPod(namespace, go, { member: name, owner, initialCluster, token, isSeed: false });
     await world.admin.create(pods, pod as unknown as KubeObject);
     await eventually(
       'the Pod to be ready',
@@ -116,7 +127,7 @@ test(
       },
       { timeoutMs: PATIENCE_MS },
     );
-    const access = { cluster: 'check', tls: () => ({ ca: ca.cert, serverName: `${name}.db.${namespace}.svc` }) };
+    const access = accessTo(name);
     const endpoint = `https://${world.kubelet.addressOf(namespace, name)}:2379`;
     const list = await world.etcd.members.list({ endpoint, timeoutMs: 5_000, access }, { linearizable: true });
     expect(list.ok && list.value.members.length).toBe(3);

@@ -106,6 +106,11 @@ describe('what is reported', () => {
       'tls.client.managed: the Go operator',
     ],
     [
+      'members that this operator has created with --max-learners',
+      facts({}, { members: [{ object: object({ maxLearners: 8 }) }], volumes: [] }),
+      `${NAME} run with --max-learners, which the Go operator does not pass`,
+    ],
+    [
       'members that would stay paused',
       facts(
         { replicas: 1 },

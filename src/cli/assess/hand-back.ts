@@ -117,6 +117,7 @@ function aboutSpec({ cluster: { spec }, members, schedules, volumes }: HandedBac
     ...Object.keys(spec).filter((field) => !SPEC.includes(field)),
     ...Object.keys(spec.options ?? {}).flatMap((field) => (OPTIONS.includes(field) ? [] : [`options.${field}`])),
   ];
+  const concurrent = members.filter(({ object }) => (object.spec.maxLearners ?? 1) > 1);
   const dormant = members.filter(({ object }) => object.spec.dormant === true).length;
   const replicas = spec.replicas ?? 3;
   const kept = volumes.filter(isInQuarantine).map(({ metadata }) => metadata.name ?? '');
@@ -125,6 +126,11 @@ function aboutSpec({ cluster: { spec }, members, schedules, volumes }: HandedBac
       ...managed.flatMap((field) =>
         field ? [`${field}: the Go operator issues no certificates. Restore a snapshot into a cluster without it`] : [],
       ),
+      ...(concurrent.length > 0
+        ? [
+            `${concurrent.map(({ object }) => object.metadata.name).join(', ')} run with --max-learners, which the Go operator does not pass: etcd cannot replay a log in which two learners were added at once without it, and a Pod that is recreated exits with "failed to nodeToMember". Restore a snapshot into a cluster that the Go operator creates`,
+          ]
+        : []),
       ...(dormant > 0 && replicas > 0 && replicas < dormant
         ? [
             `${dormant} members are paused and replicas is ${replicas}: the Go operator would start too few for a quorum. Set replicas to ${dormant}`,
