@@ -209,7 +209,7 @@ describe('the verbs', { timeout: 3 * PATIENCE_MS }, () => {
     await good('compact', ...on, '--yes');
     expect(await world.etcd.kv.range(ask, { key: 'k', revision: 3n })).toMatchObject({ error: { kind: 'compacted' } });
     const leader = (await report(namespace)).leader ?? '';
-    const done = await good('defrag', ...on, '--yes');
+    const done = await good('defrag', ...on, '--direct', '--yes');
     const order = done.stderr
       .trim()
       .split('\n')
