@@ -7,13 +7,17 @@ import { blockedBy } from '../disruption-view.ts';
 import { desired, isInMemory, isLosingMemory, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { lossOf } from '../replacement.ts';
 import { hasEdit, isNodeDown, isServing } from './failure.ts';
+import { lacksPeers } from './peers-away.ts';
 import { dueFields } from './state.ts';
 import { versionHeldBy } from './version-change.ts';
 
-/** Members that have an edit that no member is known to work with: one at a time tries it. */
+/**
+ * Members that have an edit that no member is known to work with: one at a time tries it. One that only lacks peers keeps no other
+ * one waiting: it cannot serve before they have the edit, too.
+ */
 function tryingIt(o: Observed): readonly MemberView[] {
   const having = o.members.filter((m) => hasEdit(o, m));
-  return having.some((m) => isServing(o, m)) ? [] : having;
+  return having.some((m) => isServing(o, m)) ? [] : having.filter((m) => !lacksPeers(o, m));
 }
 
 const tried = (o: Observed, m: MemberView): Blocked | undefined => {

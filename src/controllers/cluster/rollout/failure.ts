@@ -23,6 +23,7 @@ import {
 import { isHealthy } from '../quorum.ts';
 import { progressDeadline } from '../spec-drift.ts';
 import { editedRollout } from './edit.ts';
+import { lacksPeers } from './peers-away.ts';
 import { failedRollout, isChanged, isOnDelete, previousTemplate, restartRequest } from './state.ts';
 import { describedFields, differingFields, lackedFields } from './template.ts';
 
@@ -76,6 +77,7 @@ function triedMembers(o: Observed): readonly MemberView[] {
       hasEdit(o, m) &&
       !isServing(o, m) &&
       !runsWithEdit(m) &&
+      !lacksPeers(o, m) &&
       !isBeingDefragmented(o, m) &&
       !isNodeDown(m) &&
       (evidence(m) === undefined || isEvidenceSuspended(o, m)),
