@@ -194,6 +194,9 @@ export const EtcdClusterStatusSchema = Type.Object({
       ),
     },
   ),
+  turnAt: optionalTime(
+    'When it was the turn of this cluster to restart members for an edit, because fewer clusters than the operator allows were doing so. Absent once every member has the edit.',
+  ),
   defragmentation: optionalObject(
     'The member that is being defragmented, recorded before etcd is asked: no other member is disrupted meanwhile.',
     {

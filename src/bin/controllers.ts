@@ -9,6 +9,7 @@ import { DefragmentRequests } from '../controllers/cluster/execute-defragment.ts
 import { DefragmentationLedger } from '../controllers/cluster/observe-defragmentation-fleet.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
 import { SpaceTrends } from '../controllers/cluster/observe-space-trend.ts';
+import { TurnLedger } from '../controllers/cluster/observe-turns.ts';
 import { HashLedger } from '../controllers/cluster/observe-version-change.ts';
 import { defragReconciler, wireDefrag } from '../controllers/defrag/controller.ts';
 import { defragPolicyReconciler, wireDefragPolicy } from '../controllers/defrag-policy/controller.ts';
@@ -137,6 +138,7 @@ function portsOf(client: Client, etcd: Etcd, stores: Stores, process: Process) {
     hashes: new HashLedger(),
     spaceTrends: new SpaceTrends(),
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour, clockAheadMs),
+    turns: new TurnLedger(stores.clusters, flags.maxRollingClusters),
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
     observedMs: (key: string, state: string | undefined) => states.forMs(key, state),
     clockAheadMs,

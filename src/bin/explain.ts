@@ -19,6 +19,7 @@ import { type ClusterPorts, observe } from '../controllers/cluster/observe.ts';
 import { DefragmentationLedger } from '../controllers/cluster/observe-defragmentation-fleet.ts';
 import { ReplacementLedger } from '../controllers/cluster/observe-replacements.ts';
 import { SpaceTrends } from '../controllers/cluster/observe-space-trend.ts';
+import { TurnLedger } from '../controllers/cluster/observe-turns.ts';
 import { HashLedger } from '../controllers/cluster/observe-version-change.ts';
 import type { Gathered, MemberView } from '../controllers/cluster/observed.ts';
 import { defragResource } from '../controllers/defrag/controller.ts';
@@ -214,6 +215,7 @@ async function gather(context: Context, name: string, limits: string[]): Promise
     hashes: new HashLedger(),
     spaceTrends: new SpaceTrends(),
     replacements: new ReplacementLedger(stores.clusters, flags.replacementsPerHour),
+    turns: new TurnLedger(stores.clusters, flags.maxRollingClusters),
     observedMs: () => 0,
     clockAheadMs: () => 0,
   };

@@ -25,6 +25,7 @@ test('without flags the defaults are those of earlier operators', () => {
     rotationGraceSeconds: 120,
     replacementsPerHour: 10,
     defragmentationsAtOnce: 10,
+    maxRollingClusters: 10,
     tenancy: {
       allowAmbientCredentials: false,
       allowedStoreEndpoints: [],
@@ -96,6 +97,7 @@ test.each([
   [['--observe-only=maybe'], '--observe-only must be true or false'],
   [['--replacements-per-hour=few'], '--replacements-per-hour must be a number'],
   [['--defragmentations-at-once=0'], '--defragmentations-at-once must be a number above 0'],
+  [['--max-rolling-clusters=-1'], '--max-rolling-clusters must be a number'],
   [['--kubeconfig'], 'argument missing'],
   [['--pod-user=0'], '--pod-user must be a number above 0 or none'],
   [['--cluster-scoped=maybe'], '--cluster-scoped must be true or false'],

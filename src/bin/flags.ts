@@ -32,10 +32,14 @@ const secondsFor =
     if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
     throw new Usage(`${flag} must be a number of seconds, not ${JSON.stringify(value)}`, 2);
   };
-const perHour = (value: string): number => {
-  if (/^\d{1,6}$/.test(value)) return Number(value);
-  throw new Usage(`--replacements-per-hour must be a number, not ${JSON.stringify(value)}`, 2);
-};
+const numberFor =
+  (flag: string) =>
+  (value: string): number => {
+    if (/^\d{1,6}$/.test(value)) return Number(value);
+    throw new Usage(`${flag} must be a number, not ${JSON.stringify(value)}`, 2);
+  };
+const perHour = numberFor('--replacements-per-hour');
+const rollingClusters = numberFor('--max-rolling-clusters');
 /** With 0, every EtcdDefrag would wait for ever. */
 const atOnce = (value: string): number => {
   if (/^[1-9]\d{0,5}$/.test(value)) return Number(value);
@@ -83,12 +87,24 @@ const list = (value: string): readonly string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
-/** Limits that all clusters share. */
+/** Times and numbers of the administrator. */
 const LIMITS = [
+  new Option(
+    '--node-lost-after <seconds>',
+    'replace a member when its node has been NotReady for this long; env NODE_LOST_AFTER',
+  ).argParser(nodeSeconds),
+  new Option(
+    '--rotation-grace <seconds>',
+    'during a CA rotation, how long a changed Secret takes to reach the Pods that mount it; env ROTATION_GRACE',
+  ).argParser(graceSeconds),
   new Option(
     '--replacements-per-hour <number>',
     'in all clusters together, discard at most this many volumes per hour of members that seem lost, or of 2 % of the clusters if that is more; 0: none; env REPLACEMENTS_PER_HOUR',
   ).argParser(perHour),
+  new Option(
+    '--max-rolling-clusters <number>',
+    'in all clusters together, roll edits of the spec out to the members of at most this many at the same time; 0: no limit; env MAX_ROLLING_CLUSTERS',
+  ).argParser(rollingClusters),
   new Option(
     '--defragmentations-at-once <number>',
     'how many clusters may be defragmented at the same time; env DEFRAGMENTATIONS_AT_ONCE',
@@ -128,16 +144,6 @@ function command(output: string[]): Command {
     .option(
       '--etcd-image-allowed <list>',
       'additional repositories that an EtcdCluster may use, comma-separated, /* at the end for all below; env ETCD_IMAGE_ALLOWED',
-    )
-    .option(
-      '--node-lost-after <seconds>',
-      'replace a member when its node has been NotReady for this long; env NODE_LOST_AFTER',
-      nodeSeconds,
-    )
-    .option(
-      '--rotation-grace <seconds>',
-      'during a CA rotation, how long a changed Secret takes to reach the Pods that mount it; env ROTATION_GRACE',
-      graceSeconds,
     )
     .option('--tenancy <json>', 'what tenants may refer to, as the tenancy values of the chart in JSON; env TENANCY')
     .option('--cluster-scoped <bool>', 'false: do not read nodes and PersistentVolumes; env CLUSTER_SCOPED')
@@ -203,6 +209,9 @@ export function parseFlags(args: readonly string[], env: Env, resolvConf = '') {
     defragmentationsAtOnce:
       program.opts<{ defragmentationsAtOnce?: number }>().defragmentationsAtOnce ??
       atOnce(env['DEFRAGMENTATIONS_AT_ONCE'] || '10'),
+    maxRollingClusters:
+      program.opts<{ maxRollingClusters?: number }>().maxRollingClusters ??
+      rollingClusters(env['MAX_ROLLING_CLUSTERS'] || '10'),
     tenancy: tenancyIn(options['tenancy'] ?? env['TENANCY'] ?? ''),
     clusterScoped: clusterScoped(options['clusterScoped'] ?? (env['CLUSTER_SCOPED'] || 'true')),
     podUser: podUser(options['podUser'] ?? (env['POD_USER'] || String(USER))),

@@ -110,6 +110,8 @@ export const PREFLIGHT_RECHECK_MS = 5_000;
 export const HASH_INTERVAL_MS = 60_000;
 /** A backup of a schedule that is younger is enough before a change of the minor. */
 export const RECENT_BACKUP_MS = 60 * 60_000;
+/** A turn to restart members for an edit counts for this long before the cache shows it: the status is written within seconds, or not at all. */
+export const TURN_RECORDED_MS = 60_000;
 /** The snapshot that was taken for a change of the minor is used for this long, then another one is taken. Longer than a day: it may outlast a daily maintenance window, and is used in the next one. */
 export const VERSION_SNAPSHOT_MS = 36 * 60 * 60_000;
 

@@ -193,6 +193,11 @@ describe('the operator’s container', () => {
     expect(environment(manager)['REPLACEMENTS_PER_HOUR']).toBe('0');
   });
 
+  test('gets the limit of clusters that roll out at the same time, also 0, which is none', async () => {
+    const [manager] = containers(await render('manager.maxRollingClusters=0'));
+    expect(environment(manager)['MAX_ROLLING_CLUSTERS']).toBe('0');
+  });
+
   test('serves metrics without TLS and without a Service, when there is no proxy', async () => {
     const objects = await render('kubeRbacProxy.enabled=false');
     expect(containers(objects).map(({ name }) => name)).toEqual(['manager']);

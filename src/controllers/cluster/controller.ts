@@ -39,6 +39,7 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
   decide,
   admit: (o, { latch, steps }) =>
     ports.replacements.claim(o.cluster, latch, o.now) &&
+    ports.turns.claim(o.cluster, latch, o.now) &&
     ports.defragmentations.claim(o.cluster, startedRun(o, steps), waitsForOthers(o) !== undefined),
   call: (call, signal) => execute(ports, call, signal),
   isMinor,
@@ -63,6 +64,9 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
   ports.clusters.onChange((before, after) =>
     enqueue(keyOf((after ?? before) as KubeObject), after && !after.status ? 'low' : 'normal'),
   );
+  ports.clusters.onChange((before, after) => {
+    for (const key of ports.turns.waiting(before, after, ports.now())) enqueue(key);
+  });
   // cert-manager was installed, or its watch has recovered: clusters that wait for it receive no other event.
   ports.certificates.onSynced(() => {
     for (const cluster of ports.clusters.all()) if (asksCertManager(cluster)) enqueue(keyOf(cluster));

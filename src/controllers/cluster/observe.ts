@@ -48,6 +48,7 @@ import type { ReplacementLedger } from './observe-replacements.ts';
 import { observeRestore, type RestorePorts } from './observe-restore.ts';
 import type { SpaceTrends } from './observe-space-trend.ts';
 import { observeSuccessors, type SuccessorPorts } from './observe-successors.ts';
+import type { TurnLedger } from './observe-turns.ts';
 import { listUncachedMembers } from './observe-uncached-members.ts';
 import { observeVersionChange, type VersionPorts } from './observe-version-change.ts';
 import { type Gathered, type MemberView, seedName, wantsPdb } from './observed.ts';
@@ -78,6 +79,7 @@ export interface ClusterPorts
   readonly observedMs: (key: string, state: string | undefined) => number;
   readonly spaceTrends: Pick<SpaceTrends, 'note' | 'forget'>;
   readonly replacements: Pick<ReplacementLedger, 'rate' | 'claim'>;
+  readonly turns: Pick<TurnLedger, 'turns' | 'claim' | 'waiting'>;
 }
 
 export async function observe(
@@ -120,6 +122,7 @@ export async function observe(
     memory,
     ...refusedSince(memory, ports.now()),
     replacementRate: ports.replacements.rate(ports.now(), cluster),
+    ...present({ turns: ports.turns.turns(ports.now(), cluster) }),
     cluster,
     ...objects,
     seed: heldSeed(ports, cluster),

@@ -35,6 +35,7 @@ import type { CredentialsState } from './credentials/state.ts';
 import type { HeldPolicies, NetworkSettings } from './network-policy.ts';
 import type { ReplacementRate } from './replacement-rate.ts';
 import type { RestoreView } from './restore.ts';
+import type { Turns } from './rollout/turn.ts';
 
 export { type EtcdMemberEntry, isEntryOf } from '../../domain/member-entry.ts';
 
@@ -167,6 +168,8 @@ export interface ClusterFacts {
   readonly refusedSince?: number;
   /** Replacements of members of all clusters. */
   readonly replacementRate?: ReplacementRate;
+  /** Other clusters that roll edits out; absent: any number may. */
+  readonly turns?: Turns;
   readonly cluster: EtcdCluster;
   readonly services: { readonly headless: ReadHolding<Service>; readonly client: ReadHolding<Service> };
   /** Read only after the bootstrap: before that there is no quorum to protect. */

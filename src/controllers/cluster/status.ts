@@ -87,11 +87,11 @@ export function statusOf(
     progressDeadline: deadline,
     repair,
     rollout: _rollout,
+    turnAt: _turnAt,
     quarantinedVolumes: _k,
     defragmentation: _d,
     ...observed
   } = latched;
-  const rollout = recordedRollout(o, latched.rollout);
   const waits = s.held !== undefined || s.rollout?.waits === true;
   const defragmentation = latch?.defragmentation ?? (isMarkerOver(o) ? undefined : before.defragmentation);
   const { members: _m, leader: _l, version: _v, clusterVersion: _c, quorum: _q, ...rest } = observed;
@@ -107,7 +107,7 @@ export function statusOf(
   return {
     ...rest,
     ...(!reached && keptDeadline(o, deadline, waits)),
-    ...(rollout && { rollout: isRolledOut && rollout.found === undefined ? {} : rollout }),
+    ...rolloutStatus(o, latched, isRolledOut),
     ...(repair !== undefined && !hasRecovered(o) && { repair }),
     ...(defragmentation && { defragmentation }),
     readyMembers: s.ready,
@@ -129,6 +129,15 @@ export function statusOf(
 const recordedRollout = (o: Observed, rollout: EtcdClusterStatus['rollout']): EtcdClusterStatus['rollout'] => {
   if (rollout) return keptRollout(o, rollout);
   return isSuspended(o.cluster) || o.specBlockedBy ? foundAtTakeOver(o) : undefined;
+};
+
+const rolloutStatus = (o: Observed, latched: EtcdClusterStatus, isRolledOut: boolean): EtcdClusterStatus => {
+  const rollout = recordedRollout(o, latched.rollout);
+  const { turnAt } = latched;
+  return {
+    ...(rollout && { rollout: isRolledOut && rollout.found === undefined ? {} : rollout }),
+    ...(turnAt !== undefined && !isRolledOut && { turnAt }),
+  };
 };
 
 /** With the rollout that this plan records: an edit that it adopts must not be reported as one that waits, or has reached all members. */

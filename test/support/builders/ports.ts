@@ -25,6 +25,7 @@ import { DefragmentRequests } from '../../../src/controllers/cluster/execute-def
 import { DefragmentationLedger } from '../../../src/controllers/cluster/observe-defragmentation-fleet.ts';
 import { ReplacementLedger } from '../../../src/controllers/cluster/observe-replacements.ts';
 import { SpaceTrends } from '../../../src/controllers/cluster/observe-space-trend.ts';
+import { TurnLedger } from '../../../src/controllers/cluster/observe-turns.ts';
 import { HashLedger } from '../../../src/controllers/cluster/observe-version-change.ts';
 import { DeletedPolicies } from '../../../src/controllers/member/observe-deleted-clusters.ts';
 import { wantedPod } from '../../../src/controllers/member/wanted-pod.ts';
@@ -90,6 +91,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     hashes: new HashLedger(),
     spaceTrends: new SpaceTrends(),
     replacements: new ReplacementLedger(clusters, 10),
+    turns: new TurnLedger(clusters, 10),
     deletedPolicies: new DeletedPolicies(clusters),
     members,
     services: new Store<Service>(services, []),

@@ -6,7 +6,7 @@ import { isSuspended } from '../../../domain/suspend.ts';
 import { iso } from '../../../lib/time.ts';
 import { desired, isFormed, isReadyVoter, type Observed, wanted } from '../observed.ts';
 import { sameField } from '../spec-drift.ts';
-import type { Rollout } from './state.ts';
+import type { Rollout } from './failed.ts';
 import { fitted, lackedFields } from './template.ts';
 
 /** Running members keep the quota of their volumes: a larger storage.size alone changes nothing that they have. */

@@ -23,8 +23,9 @@ import {
 import { isHealthy } from '../quorum.ts';
 import { progressDeadline } from '../spec-drift.ts';
 import { editedRollout } from './edit.ts';
+import { failedRollout, restartRequest } from './failed.ts';
 import { lacksPeers } from './peers-away.ts';
-import { failedRollout, isChanged, isOnDelete, previousTemplate, restartRequest } from './state.ts';
+import { isChanged, isOnDelete, previousTemplate } from './state.ts';
 import { describedFields, differingFields, lackedFields } from './template.ts';
 
 /** Another etcd may not start with the data of the previous one; other edits do not make data unreadable. */

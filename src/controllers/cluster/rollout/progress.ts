@@ -8,6 +8,7 @@ import { membersOnTrial } from './failure.ts';
 import { ROLLING_OUT } from './reasons.ts';
 import { isRestartRequested, ROLLOUT_FAILED, rolloutHeldBy, UPDATE_PENDING } from './state.ts';
 import { describedFields, lackedFields } from './template.ts';
+import { turnBlockedBy } from './turn.ts';
 import { windowOpensInMs } from './windows.ts';
 
 export interface Progress {
@@ -52,6 +53,8 @@ export function rolloutProgress(o: Observed, message: string): Progress | undefi
   }
   if (left.length === 0) return otherRepository(o);
   const done = `${members.length - left.length} of ${members.length} members have ${edit}`;
+  const turn = turnBlockedBy(o);
+  if (turn) return { reason: turn.reason, message: `${done}; ${turn.message}`, waits: true };
   const warning = votersOf(o).length === 1 ? `; ${ONLY_MEMBER}` : '';
   return { reason: ROLLING_OUT, message: `${done}${warning}; ${waitsFor(o) ?? message}`, waits: false };
 }

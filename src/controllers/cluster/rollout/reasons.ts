@@ -6,6 +6,7 @@ import { hasJoined, type MemberView, type Observed } from '../observed.ts';
 import { votersOf } from '../quorum.ts';
 import { isRestartRequested, rolledFields, templateOf } from './state.ts';
 import { describedFields } from './template.ts';
+import { turnBlockedBy } from './turn.ts';
 
 export interface Outdated {
   /** Reason of the Event. */
@@ -48,7 +49,7 @@ const hasOtherTemplate: Checker = (o, m) => {
 const REQUESTED = 'RestartRequested';
 
 const restartRequested: Checker = (o, m) =>
-  hasJoined(m) && isRestartRequested(o, m)
+  hasJoined(m) && isRestartRequested(o, m) && !turnBlockedBy(o)
     ? { reason: REQUESTED, message: `because the annotation ${RESTARTED_AT_ANNOTATION} has changed` }
     : undefined;
 

@@ -1,5 +1,5 @@
 /** The state of the rollout: which template members get, whether a restart was requested, and why edits are not rolled out now. */
-import type { EtcdClusterStatus, Target } from '../../../api/etcd-cluster-status.ts';
+import type { Target } from '../../../api/etcd-cluster-status.ts';
 import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
 import type { Template } from '../../../api/template.ts';
 import type { Blocked } from '../../../domain/disruption.ts';
@@ -7,20 +7,10 @@ import { isBeforeRestart } from '../../../domain/pod-template.ts';
 import { isSuspended, SUSPENDED } from '../../../domain/suspend.ts';
 import { present } from '../../../lib/present.ts';
 import { type ClusterFacts, hasJoined, isNotBeingDeleted, type MemberView, nameOf, wanted } from '../observed.ts';
+import { failedRollout, restartRequest } from './failed.ts';
 import { differingFields, fitted, lackedFields } from './template.ts';
+import { turnBlockedBy } from './turn.ts';
 import { windowBlockedBy } from './windows.ts';
-
-export type Rollout = NonNullable<EtcdClusterStatus['rollout']>;
-
-/** The last value of the annotation by which a user requests a restart of every member. */
-export const restartRequest = ({ cluster }: ClusterFacts): string | undefined =>
-  cluster.metadata.annotations?.[RESTARTED_AT_ANNOTATION];
-
-/** A member did not become ready with the present spec: the rollout has stopped. */
-export function failedRollout(o: ClusterFacts): Rollout['failed'] {
-  const { failed } = o.cluster.status?.rollout ?? {};
-  return failed && failed.restartedAt === restartRequest(o) ? failed : undefined;
-}
 
 export const minorOf = (version: string): string => version.split('.').slice(0, 2).join('.');
 
@@ -86,7 +76,7 @@ export function rolloutHeldBy(o: ClusterFacts): Blocked | undefined {
       reason: UPDATE_PENDING,
       message: 'updateStrategy.type is OnDelete: delete the Pods of these members, one after the other',
     };
-  return windowBlockedBy(o);
+  return windowBlockedBy(o) ?? turnBlockedBy(o);
 }
 
 /** It is restarted with the fields that it lacks, and not deleted, paused or still to join: then it is recreated as a whole. */
@@ -100,7 +90,7 @@ export function dueFields(o: ClusterFacts, m: MemberView): readonly (keyof Templ
 
 /** The fields for which this member is restarted now. */
 export const rolledFields = (o: ClusterFacts, m: MemberView): readonly (keyof Template)[] =>
-  rolloutHeldBy(o) && !isRestartRequested(o, m) ? [] : dueFields(o, m);
+  (rolloutHeldBy(o) && !isRestartRequested(o, m)) || turnBlockedBy(o) ? [] : dueFields(o, m);
 
 /** Its next restart changes the version of its etcd. */
 export const changesVersion = (o: ClusterFacts, m: MemberView): boolean =>

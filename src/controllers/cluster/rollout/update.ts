@@ -6,8 +6,9 @@ import { stampAnnotation, stampOf } from '../../../domain/pod-template.ts';
 import { mergePatch } from '../../../lib/merge-patch.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
 import type { ClusterFacts, MemberView } from '../observed.ts';
+import { restartRequest } from './failed.ts';
 import { podOf } from './pod-ref.ts';
-import { dueFields, isRestartRequested, restartRequest, templateOf } from './state.ts';
+import { dueFields, isRestartRequested, templateOf } from './state.ts';
 import { differingFields } from './template.ts';
 import { versionHeldBy } from './version-change.ts';
 

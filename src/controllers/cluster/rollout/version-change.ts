@@ -20,8 +20,9 @@ import {
   wanted,
 } from '../observed.ts';
 import { leaderOf } from '../quorum.ts';
+import { failedRollout } from './failed.ts';
 import { preflight } from './preflight.ts';
-import { changesVersion, failedRollout, templateOfNew } from './state.ts';
+import { changesVersion, templateOfNew } from './state.ts';
 import {
   downgradeTo,
   hasStarted,

@@ -14,6 +14,7 @@ import { isEditReason, ROLLING_OUT } from '../rollout/reasons.ts';
 import { deadlineOf, drainingForMs, restarting, trafficPatch } from '../rollout/restart.ts';
 import { changesVersion, dueFields, isOnDelete, ROLLOUT_FAILED, templateOf } from '../rollout/state.ts';
 import { describedFields } from '../rollout/template.ts';
+import { takeTurn } from '../rollout/turn.ts';
 import { updateSteps } from '../rollout/update.ts';
 import { beforeVersionChange, versionChangeBlockedBy } from '../rollout/version-change.ts';
 
@@ -24,7 +25,9 @@ export function restart(o: Observed): Decided {
   const before = isEditReason(first) && changesVersion(o, m) ? beforeVersionChange(o) : undefined;
   if (before) return before;
   const message = `${nameOf(m)} is restarted ${reasons.map((each) => each.message).join(', ')}`;
-  return restarting(o, { m, message, reason: first.reason });
+  const turn = reasons.every(isEditReason) ? takeTurn(o, message) : undefined;
+  // With the member: the API server is asked about its next Pod before the turn is taken, which others wait for.
+  return turn ? { ...turn, restarts: m } : restarting(o, { m, message, reason: first.reason });
 }
 
 /**
