@@ -1,18 +1,18 @@
 /** What Pods were built from, compared with what users and members ask for. */
 import { targetOf } from '../../src/api/defaults.ts';
 import { lackedFields } from '../../src/controllers/cluster/rollout/template.ts';
-import { stampIn, unstampedFields } from '../../src/domain/pod-template.ts';
+import { isBeforeRestart, stampIn, unstampedFields } from '../../src/domain/pod-template.ts';
 import { pods } from '../../src/kube/resources.ts';
 import { membersOf } from './world/facts.ts';
 import type { World } from './world/world.ts';
 
 const podOf = (world: World, name: string | undefined) => world.ground.find(pods, name ?? '');
 
-/** The Pod has the template of its EtcdMember. Pods of an earlier operator do not tell. */
+/** The Pod has the template of its EtcdMember, and was created after the last restart that a user requested. Pods of an earlier operator do not tell. */
 export function isBuiltFromItsMember(world: World, name: string): boolean {
   const stamp = stampIn(podOf(world, name)?.metadata.annotations);
   const member = membersOf(world).find((m) => m.metadata.name === name);
-  return !stamp || !member || unstampedFields(stamp, member).length === 0;
+  return !stamp || !member || (unstampedFields(stamp, member).length === 0 && !isBeforeRestart(stamp, member));
 }
 
 /** Members whose Pod was not built from the spec of the cluster, by what their Pods and EtcdMembers say. */

@@ -67,6 +67,25 @@ const ACTIONS = {
   foreign: { what: fc.constantFrom('headless', 'client', 'budget', 'pod', 'claim') },
   scale: { replicas: fc.constantFrom(0, 1, 1, 2, 3, 3, 3, 4, 5) },
   edit: { quota: fc.integer({ min: 100, max: 300 }) },
+  /** Another template for members, right or wrong. What is wrong is taken back after this time, or when the faults end. */
+  roll: {
+    what: fc.constantFrom(
+      'options',
+      'resources',
+      'patch',
+      'minorUp',
+      'minorUp',
+      'minorDown',
+      'minorDown',
+      'noImage',
+      'noImageOfNextMinor',
+      'noFlag',
+      'noNode',
+      'onDelete',
+      'restart',
+    ),
+    ms: fc.oneof(fc.integer({ min: 1_000, max: 60_000 }), fc.integer({ min: 60_000, max: 1_200_000 })),
+  },
   suspend: { ms: fc.oneof(fc.integer({ min: 1_000, max: 60_000 }), fc.integer({ min: 60_000, max: 900_000 })) },
   /** With an image that the administrator does not allow. */
   editForbidden: { replicas: fc.constantFrom(0, 1, 3, 5) },

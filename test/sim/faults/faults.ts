@@ -5,6 +5,7 @@ import type { Action, ActionKind } from '../script.ts';
 import { groupOf, intactVoters, needed } from '../world/facts.ts';
 import { credentialDeeds } from './credentials.ts';
 import { defragDeeds } from './defragmentation.ts';
+import { editDeeds } from './edits.ts';
 import { machineDeeds, recover } from './machines.ts';
 import { objectDeeds, removeForeign, removeOrphans } from './objects.ts';
 import { killOperator, processDeeds } from './processes.ts';
@@ -18,6 +19,7 @@ const DEEDS: Deeds<ActionKind> = {
   ...credentialDeeds,
   ...defragDeeds,
   ...spaceDeeds,
+  ...editDeeds,
 };
 
 /** How long a user waits for the operator before restoring a deleted Secret. */

@@ -81,7 +81,7 @@ export const versionOf = (pod: Pod): string =>
   /:v(\d+\.\d+\.\d+)/.exec(pod.spec?.containers[0]?.image ?? '')?.[1] ?? '';
 
 /** Versions whose image the registry has. */
-const IMAGES = ['3.5.33', '3.5.35', '3.6.14', '3.6.16', '3.6.17', '3.7.1', '3.7.3'];
+export const IMAGES = ['3.5.33', '3.5.35', '3.6.14', '3.6.16', '3.6.17', '3.7.1', '3.7.3'];
 export const isPulled = (pod: Pod): boolean => IMAGES.includes(versionOf(pod));
 
 export function parseCommand(pod: Pod): Parsed {

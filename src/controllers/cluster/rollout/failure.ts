@@ -57,9 +57,14 @@ export function isEvidenceSuspended(o: Observed, m: MemberView): boolean {
 
 export const isServing = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && isHealthy(o, m);
 
-/** The node of its Pod is down: the member comes back with it, whatever it has, and its Pod cannot be replaced before. */
-export const isNodeDown = ({ nodeGone, nodeReady }: MemberView): boolean =>
-  nodeGone === true || (nodeReady !== undefined && !nodeReady.startsWith('True'));
+/**
+ * The node of its Pod is down: the member comes back with it, whatever it has, and its Pod cannot be replaced before. A Pod that has
+ * no node yet waits for none: its PVC may still name the one that it was provisioned on.
+ */
+export const isNodeDown = ({ pod, nodeGone, nodeReady }: MemberView): boolean =>
+  pod.is === 'present' &&
+  pod.node !== undefined &&
+  (nodeGone === true || (nodeReady !== undefined && !nodeReady.startsWith('True')));
 
 /** Its running Pod has the edit that is being rolled out. */
 export const hasEdit = (o: Observed, m: MemberView): boolean =>

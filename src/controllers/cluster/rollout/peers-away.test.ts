@@ -22,7 +22,11 @@ test.each<[string, readonly Is[], boolean]>([
   ['the others serve without it', [running(60_000), up, up], false],
   ['another one runs, and both are a quorum', [running(60_000), running(60_000), pending], false],
   ['of five, another one runs', [running(60_000), running(60_000), pending, pending, pending], true],
-  ['a learner runs, which has no vote', [running(60_000), { ...running(60_000), as: 'learner' }, pending, pending], true],
+  [
+    'a learner runs, which has no vote',
+    [running(60_000), { ...running(60_000), as: 'learner' }, pending, pending],
+    true,
+  ],
 ])('%s', (_, members, expected) => {
   const o = withCredentials(world(members));
   const [m] = o.members;

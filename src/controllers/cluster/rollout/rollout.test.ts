@@ -53,6 +53,14 @@ const changedPod = (o: Gathered, fields: object): Gathered => ({
   ...o,
   members: o.members.map((m, i) => (i === 1 && m.pod.is === 'present' ? { ...m, pod: { ...m.pod, ...fields } } : m)),
 });
+/** The nodes of their Pods, or those that their PVCs were provisioned on. */
+const nodesDown = (o: Gathered, scheduled = true): Gathered => ({
+  ...o,
+  members: o.members.map((m): MemberView => {
+    const pod = m.pod.is === 'present' && scheduled ? { ...m.pod, node: 'node-1' } : m.pod;
+    return { ...m, pod, nodeReady: 'Unknown since now' };
+  }),
+});
 const responding = (o: Gathered): Gathered => {
   const [{ self } = {}] = o.members;
   const own = self && { ...self, id: id(2), leader: undefined };
@@ -231,6 +239,10 @@ describe('a member that an edit has broken', () => {
     expect(kinds(revert([up, { ...wrong, pod: { is: 'absent' } }, up]))).toEqual([`patch EtcdMember ${name(2)}`]);
   });
 
+  test('gets it although the node is down that its PVC was provisioned on: its Pod waits for any node', () => {
+    expect(decide(nodesDown(revert([up, wrong, up]), false)).rule).toBe('updateBroken');
+  });
+
   test('gets it although etcd does not respond', () => {
     const o = revert([wrong], { etcd: { is: 'unreachable', message: 'no' } });
     expect(kinds(o)).toEqual([`patch EtcdMember ${name(1)}`]);
@@ -272,13 +284,7 @@ describe('a member that an edit has broken', () => {
       'its data is in memory, and its Pod is being deleted',
       inMemory([{}, { ...wrong, pod: { ...unready, terminating: true } }, {}]),
     ],
-    [
-      'its node is down',
-      {
-        ...revert([up, wrong, up]),
-        members: revert([up, wrong, up]).members.map((m) => ({ ...m, nodeReady: 'Unknown since now' })),
-      },
-    ],
+    ['its node is down', nodesDown(revert([up, wrong, up]))],
     ['another one has the edit and is not ready yet', stamped(rolling([up, wrong, { ...edited, ...down }]))],
     [
       'no edit was made since this operator took over',
@@ -477,7 +483,7 @@ describe('a member that an edit has broken', () => {
     });
 
     test('the rollout has not failed while its node is down', () => {
-      const members = failed.members.map((m) => ({ ...m, nodeReady: 'Unknown since now' }));
+      const { members } = nodesDown(failed);
       expect(decide({ ...failed, members }).rule).not.toBe('stopRollout');
     });
 
