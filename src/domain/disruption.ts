@@ -190,8 +190,9 @@ const terminatingPvc = (name: string): Blocked => ({
   reason: 'PVCTerminating',
   message: `the PersistentVolumeClaim of ${name} is being deleted, and its data would be lost with the Pod`,
 });
+export const DATA_IN_MEMORY = 'DataInMemory';
 const inMemory = (name: string, remedy = ''): Blocked => ({
-  reason: 'DataInMemory',
+  reason: DATA_IN_MEMORY,
   message: `${name} has its data in memory only, which is lost when it restarts${remedy}`,
 });
 

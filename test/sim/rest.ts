@@ -96,7 +96,7 @@ function notAsAsked(world: World, conditionOf: (type: string) => Condition | und
     return `${outdated.join(', ')} does not run with the spec (${conditionOf('Progressing')?.reason}: ${conditionOf('Progressing')?.message})`;
   const progress = conditionOf('Progressing');
   const waits = waitsForReplicas(world) ? ['RotatingCA', 'DeadlineExceeded'] : [];
-  const ends = ['Reconciled', ...(waitsInMemory(world) ? ['DeadlineExceeded'] : []), ...waits];
+  const ends = ['Reconciled', ...(waitsInMemory(world) ? ['UpdatePending'] : []), ...waits];
   return ends.includes(progress?.reason ?? '') ? undefined : `Progressing is ${progress?.reason}: ${progress?.message}`;
 }
 

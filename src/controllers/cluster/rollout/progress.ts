@@ -1,9 +1,10 @@
 /** How far a rollout is, for the conditions and for how soon the next reconcile is due. */
 import type { Template } from '../../../api/template.ts';
+import { DATA_IN_MEMORY } from '../../../domain/disruption.ts';
 import { hasOtherRepository } from '../../../domain/pod-template.ts';
 import { isNotBeingDeleted, type MemberView, nameOf, type Observed, wanted } from '../observed.ts';
 import { votersOf } from '../quorum.ts';
-import { nextToRestart, settlesInMs, waitsFor } from './candidate.ts';
+import { nextToRestart, restartBlockedBy, settlesInMs, waitsFor } from './candidate.ts';
 import { membersOnTrial } from './failure.ts';
 import { ROLLING_OUT } from './reasons.ts';
 import { isRestartRequested, ROLLOUT_FAILED, rolloutHeldBy, UPDATE_PENDING } from './state.ts';
@@ -55,6 +56,9 @@ export function rolloutProgress(o: Observed, message: string): Progress | undefi
   const done = `${members.length - left.length} of ${members.length} members have ${edit}`;
   const turn = turnBlockedBy(o);
   if (turn) return { reason: turn.reason, message: `${done}; ${turn.message}`, waits: true };
+  // Only a user can end it: data in memory is lost with the Pod.
+  if (restartBlockedBy(o)?.reason === DATA_IN_MEMORY)
+    return { reason: UPDATE_PENDING, message: `${done}; ${waitsFor(o) ?? message}`, waits: true };
   const warning = votersOf(o).length === 1 ? `; ${ONLY_MEMBER}` : '';
   return { reason: ROLLING_OUT, message: `${done}${warning}; ${waitsFor(o) ?? message}`, waits: false };
 }
