@@ -30,7 +30,11 @@ function otherRepository(o: Observed): Progress | undefined {
   return { reason: UPDATE_PENDING, message, waits: true };
 }
 
-const ONLY_MEMBER = 'clients are interrupted while the only member restarts';
+/** By the number of voters: with more than two, the others serve meanwhile. */
+const INTERRUPTED: Readonly<Record<number, string>> = {
+  1: '; clients are interrupted while the only member restarts',
+  2: '; clients are interrupted while one of the two members restarts',
+};
 
 /** `undefined` when every running member has the spec. `message`: what the operator does now. */
 export function rolloutProgress(o: Observed, message: string): Progress | undefined {
@@ -59,7 +63,7 @@ export function rolloutProgress(o: Observed, message: string): Progress | undefi
   // Only a user can end it: data in memory is lost with the Pod.
   if (restartBlockedBy(o)?.reason === DATA_IN_MEMORY)
     return { reason: UPDATE_PENDING, message: `${done}; ${waitsFor(o) ?? message}`, waits: true };
-  const warning = votersOf(o).length === 1 ? `; ${ONLY_MEMBER}` : '';
+  const warning = INTERRUPTED[votersOf(o).length] ?? '';
   return { reason: ROLLING_OUT, message: `${done}${warning}; ${waitsFor(o) ?? message}`, waits: false };
 }
 

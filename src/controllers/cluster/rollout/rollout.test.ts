@@ -167,6 +167,13 @@ describe('an edit', () => {
     expect(kinds(o).filter((kind) => /^delete|EtcdMember/.test(kind))).toEqual([]);
   });
 
+  test('restarts each of two members, and the status says before what it costs', () => {
+    expect(progress(stamped(rolling([up, edited])))?.message).toContain(
+      'clients are interrupted while one of the two members restarts',
+    );
+    expect(progress(stamped(rolling([up, edited, up])))?.message).not.toContain('interrupted');
+  });
+
   test('is requeued for the time that members still have to be ready', () => {
     const o = rolling([up, { ...edited, readyForMs: 50_000 }, up], {
       spec: { updateStrategy: { minReadySeconds: 60 } },
