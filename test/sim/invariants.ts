@@ -23,6 +23,7 @@ import { type Group, quorum, voters } from './model/etcd-group.ts';
 import { blockedEditsAreNotApplied, foreignIsLeftAlone, successorsCouldRun } from './object-invariants.ts';
 import { isBuiltFromItsMember } from './rollout-facts.ts';
 import { SPACE } from './space-invariants.ts';
+import { oneVoterAway } from './rollout-invariants.ts';
 import {
   availableIsTrue,
   leaderIsOrWas,
@@ -312,6 +313,7 @@ export const ALWAYS = {
 };
 export const BEFORE_WRITE = {
   quorumAfterPodDeletion,
+  oneVoterAway,
   keepsDataInMemory,
   keepsTerminatingPvcs,
   lastCopyIsKept,
