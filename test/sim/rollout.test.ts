@@ -172,6 +172,25 @@ describe('a change of the minor', () => {
     );
   });
 
+  test.each(WRONG)(
+    'together with what takes back a wrong edit, %s: first the member runs again',
+    async (_, wrong, right) => {
+      await life(
+        spec(),
+        async (world, judge) => {
+          edit(world, wrong);
+          await until(world, judge, () => world.cluster?.status?.readyMembers === 2, 120_000);
+          await passes(world, judge, 60_000);
+          edit(world, { ...right, version: '3.7.3' });
+          await until(world, judge, () => progress(world)?.reason === 'Reconciled', 300_000);
+          await peace(world, judge);
+          expect(world.cluster?.status?.clusterVersion).toBe('3.7.0');
+        },
+        2,
+      );
+    },
+  );
+
   test('down that is taken back before a member was changed restarts none', async () => {
     await life(
       spec({ version: '3.7.3' }),

@@ -7,6 +7,7 @@ import { blockedBy } from '../disruption-view.ts';
 import { desired, isInMemory, isLosingMemory, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { lossOf } from '../replacement.ts';
 import { hasEdit, isNodeDown, isServing } from './failure.ts';
+import { heldFields } from './held.ts';
 import { lacksPeers } from './peers-away.ts';
 import { dueFields } from './state.ts';
 import { versionHeldBy } from './version-change.ts';
@@ -43,4 +44,8 @@ export const brokenMembersToUpdate = (o: Observed): readonly Broken[] =>
     : o.members
         .filter((m) => !isServing(o, m) && !isNodeDown(m) && !isLosingMemory(m) && lossOf(o, m) === undefined)
         .filter((m) => dueFields(o, m).length > 0)
-        .map((m) => ({ m, blockedBy: blockedBy(o, nameOf(m), kindOf(m)) ?? tried(o, m) ?? versionHeldBy(o, m) }));
+        .map((m) => ({ m, blockedBy: blockedBy(o, nameOf(m), kindOf(m)) ?? tried(o, m) ?? held(o, m) }));
+
+/** Only the version is missing, and may not be changed now. */
+const held = (o: Observed, m: MemberView): Blocked | undefined =>
+  heldFields(o, m)?.length === 0 ? versionHeldBy(o, m) : undefined;

@@ -242,6 +242,26 @@ describe('a member that an edit has broken', () => {
     expect(decide(revert([up, wrong, up], { spec: { updateStrategy: CLOSED } })).rule).toBe('updateBroken');
   });
 
+  test('gets it without the other minor that it asks for, too: until it serves, no member gets that', () => {
+    const o = revert([up, wrong, up], { spec: { version: '3.7.3' } });
+    const [step] = decide(o).steps;
+    expect(decide(o).rule).toBe('updateBroken');
+    expect(step?.do === 'patch' && step.fields).toEqual({ spec: { priorityClassName: null } });
+    const both = { ...o.cluster.spec, extraArgs: ['--experimental-nonsense=1'] };
+    const spelled = decide({ ...o, cluster: { ...o.cluster, spec: both } }).steps[0];
+    expect(spelled?.do === 'patch' && spelled.fields).toEqual({
+      spec: { priorityClassName: null, extraArgs: ['--experimental-nonsense=1'] }, // which 3.6 may know, and 3.7 does not
+    });
+    const unknown = { ...o.cluster.spec, extraArgs: ['--feature-gates=FastLeaseKeepAlive=true'] };
+    const kept = decide({ ...o, cluster: { ...o.cluster, spec: unknown } }).steps[0];
+    expect(kept?.do === 'patch' && kept.fields).toEqual({ spec: { priorityClassName: null } }); // 3.6 does not know it
+  });
+
+  test('waits with a version that alone is missing', () => {
+    const o = revert([up, { ...down }, up], { spec: { version: '3.7.3' } });
+    expect([decide(o).rule, decide(o).steps]).toEqual(['waitForMembers', []]);
+  });
+
   test('gets it without a Pod, too: the API server may have refused the Pod', () => {
     expect(kinds(revert([up, { ...wrong, pod: { is: 'absent' } }, up]))).toEqual([`patch EtcdMember ${name(2)}`]);
   });

@@ -5,22 +5,27 @@ import type { Template } from '../../../api/template.ts';
 import { stampAnnotation, stampOf } from '../../../domain/pod-template.ts';
 import { mergePatch } from '../../../lib/merge-patch.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
-import type { ClusterFacts, MemberView } from '../observed.ts';
+import type { MemberView, Observed } from '../observed.ts';
 import { restartRequest } from './failed.ts';
+import { heldFields, heldTemplate } from './held.ts';
 import { podOf } from './pod-ref.ts';
 import { dueFields, isRestartRequested, templateOf } from './state.ts';
 import { differingFields } from './template.ts';
 import { versionHeldBy } from './version-change.ts';
 
 /** The fields that it gets with a restart now, whatever the reason. */
-export const givenFields = (o: ClusterFacts, m: MemberView): readonly (keyof Template)[] =>
-  versionHeldBy(o, m) ? [] : dueFields(o, m);
+export const givenFields = (o: Observed, m: MemberView): readonly (keyof Template)[] =>
+  heldFields(o, m) ?? (versionHeldBy(o, m) ? [] : dueFields(o, m));
 
-/** Its EtcdMember with the fields that are due, or as it is while their version is held back: options may be written for it. */
-export function successorOf(o: ClusterFacts, m: MemberView): EtcdMember {
+/**
+ * Its EtcdMember with the fields that are due. While their version is held back, one that serves stays as it is, because options may
+ * be written for it; one that does not gets the rest.
+ */
+export function successorOf(o: Observed, m: MemberView): EtcdMember {
   const { object } = m;
-  if (versionHeldBy(o, m)) return object;
-  const template = templateOf(o, m);
+  const held = heldFields(o, m);
+  if (!held && versionHeldBy(o, m)) return object;
+  const template = held ? heldTemplate(o, m) : templateOf(o, m);
   const due = dueFields(o, m).length > 0 ? differingFields(m, template) : [];
   const fields = Object.fromEntries(due.map((field) => [field, template[field]]));
   const request = isRestartRequested(o, m) ? restartRequest(o) : undefined;
@@ -46,7 +51,7 @@ const stampSteps = (m: MemberView): readonly Step[] =>
  * whose cache shows the changed EtcdMember: while the watch is late, the member controller would create the next Pod from the old
  * one, and the member would restart twice.
  */
-export function updateSteps(o: ClusterFacts, m: MemberView): readonly Step[] {
+export function updateSteps(o: Observed, m: MemberView): readonly Step[] {
   const [before, after] = [m.object, successorOf(o, m)];
   const fields = mergePatch(
     { metadata: { annotations: before.metadata.annotations }, spec: before.spec },

@@ -12,10 +12,10 @@ import { relabelMemberSteps } from '../rollout/metadata.ts';
 import { podOf } from '../rollout/pod-ref.ts';
 import { isEditReason, ROLLING_OUT } from '../rollout/reasons.ts';
 import { deadlineOf, drainingForMs, restarting, trafficPatch } from '../rollout/restart.ts';
-import { changesVersion, dueFields, isOnDelete, ROLLOUT_FAILED, templateOf } from '../rollout/state.ts';
+import { changesVersion, dueFields, isOnDelete, ROLLOUT_FAILED } from '../rollout/state.ts';
 import { describedFields } from '../rollout/template.ts';
 import { takeTurn } from '../rollout/turn.ts';
-import { updateSteps } from '../rollout/update.ts';
+import { givenFields, successorOf, updateSteps } from '../rollout/update.ts';
 import { beforeVersionChange, versionChangeBlockedBy } from '../rollout/version-change.ts';
 
 export function restart(o: Observed): Decided {
@@ -58,7 +58,7 @@ export function updateBroken(o: Observed): Decided {
   const m = brokenMembersToUpdate(o).find((each) => each.blockedBy === undefined)?.m;
   if (!m) return undefined;
   const updates = isInMemory(m) ? [] : updateSteps(o, m);
-  const fields = describedFields(dueFields(o, m), templateOf(o, m));
+  const fields = describedFields(givenFields(o, m), successorOf(o, m).spec);
   const how = isInMemory(m) ? 'replaced by a member' : 'restarted';
   const message = `${nameOf(m)} is not ready, and is ${how} with another ${fields}`;
   const decided = { message, restarts: m };
