@@ -6,6 +6,7 @@ import type { Template } from '../../../api/template.ts';
 import { findCondition } from '../../../domain/conditions.ts';
 import { unstampedFields } from '../../../domain/pod-template.ts';
 import { isSuspended, SUSPENDED } from '../../../domain/suspend.ts';
+import { STABLE_AFTER_MS } from '../../../domain/timing.ts';
 import { iso } from '../../../lib/time.ts';
 import { isBeingDefragmented } from '../defragmentation.ts';
 import {
@@ -119,9 +120,17 @@ function failedMember(o: Observed): MemberView | undefined {
   if (deadline === undefined || o.now < Date.parse(deadline)) return undefined;
   if (editedRollout(o)) return undefined; // the member gets another edit at once
   return triedMembers(o).find(
-    (m) => observed !== undefined && differingFields(m, observed).length === 0 && unreadyForMs(o, m) >= deadlineMs(o),
+    (m) =>
+      observed !== undefined &&
+      differingFields(m, observed).length === 0 &&
+      unreadyForMs(o, m) >= deadlineMs(o) &&
+      isObserved(m),
   );
 }
+
+/** An operator that has just started, after the deadline, may find it in its first seconds with another Pod, or as its peers come back. */
+const isObserved = ({ pod, unreadyForMs: observedMs = Infinity }: MemberView): boolean =>
+  observedMs >= STABLE_AFTER_MS || (pod.is === 'present' && pod.restarted === true);
 
 const deadlineMs = ({ cluster }: Observed): number =>
   (cluster.spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS) * 1_000;

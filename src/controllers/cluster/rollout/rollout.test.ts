@@ -509,6 +509,12 @@ describe('a member that an edit has broken', () => {
       expect([rule === 'stopRollout', latch?.rollout?.failed !== undefined]).toEqual([fails, fails]);
     });
 
+    test('the rollout has not failed before this operator has observed that for a minute', () => {
+      const observed = (unreadyForMs: number) =>
+        decide({ ...failed, members: failed.members.map((m) => ({ ...m, unreadyForMs })) }).rule;
+      expect([observed(59_000), observed(60_000)]).toEqual(['waitForMembers', 'stopRollout']);
+    });
+
     test('the rollout has not failed while its node is down', () => {
       const { members } = nodesDown(failed);
       expect(decide({ ...failed, members }).rule).not.toBe('stopRollout');
