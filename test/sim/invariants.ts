@@ -22,8 +22,8 @@ import { noMoreThanWanted } from './growth-invariants.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
 import { blockedEditsAreNotApplied, foreignIsLeftAlone, successorsCouldRun } from './object-invariants.ts';
 import { isBuiltFromItsMember } from './rollout-facts.ts';
-import { SPACE } from './space-invariants.ts';
 import { oneVoterAway } from './rollout-invariants.ts';
+import { SPACE } from './space-invariants.ts';
 import {
   availableIsTrue,
   leaderIsOrWas,

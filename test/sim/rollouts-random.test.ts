@@ -42,8 +42,17 @@ const SCOPE: Scope = {
   secured: ['rotateCA'],
 };
 const MUST_HAPPEN = [
-  ...['options', 'resources', 'patch', 'minorUp', 'minorDown', 'noImage', 'noImageOfNextMinor', 'noFlag'],
-  ...['noNode', 'onDelete', 'restart'],
+  'options',
+  'resources',
+  'patch',
+  'minorUp',
+  'minorDown',
+  'noImage',
+  'noImageOfNextMinor',
+  'noFlag',
+  'noNode',
+  'onDelete',
+  'restart',
 ].map((what) => `roll: ${what}`);
 
 test('under faults never two members are away for an edit, and every rollout ends with what was asked for last', async () => {

@@ -56,11 +56,18 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Gathered, Etc
   },
 });
 
+/** A snapshot, a schedule or a defragmentation. */
+type Request = KubeObject & { readonly spec: { readonly clusterRef: { readonly name?: string } } };
+
 /**
  * Enqueues the cluster whenever one of its objects changes. New clusters get low priority: when a thousand are created at once,
  * clusters in progress finish and broken ones are repaired first.
  */
 export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?: Priority) => void): void {
+  const enqueueClusterOf = ({ metadata: { namespace = '' }, spec }: Request): void => {
+    const { name } = spec.clusterRef;
+    if (name !== undefined) enqueue(refKey({ namespace, name }));
+  };
   ports.clusters.onChange((before, after) =>
     enqueue(keyOf((after ?? before) as KubeObject), after && !after.status ? 'low' : 'normal'),
   );
@@ -73,24 +80,18 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
   });
   ports.schedules.onChange((before, after) => {
     if (sameJson(freshnessInputs(before), freshnessInputs(after))) return;
-    for (const schedule of [before, after]) {
-      const { namespace = '' } = schedule?.metadata ?? {};
-      const name = schedule?.spec.clusterRef.name;
-      if (name !== undefined) enqueue(refKey({ namespace, name }));
-    }
+    for (const schedule of [before, after]) if (schedule) enqueueClusterOf(schedule);
   });
   // A change of the minor waits for its snapshot, and a defragmentation for the end of a stream.
   ports.snapshots.onChange((before, after) => {
     if (sameJson(waitedFor(before), waitedFor(after))) return;
     if (!after && !before?.status?.streamsFrom) return; // retention deletes many
-    const { metadata, spec } = after ?? before ?? {};
-    const name = spec?.clusterRef.name;
-    if (name !== undefined) enqueue(refKey({ namespace: metadata?.namespace ?? '', name }));
+    const snapshot = after ?? before;
+    if (snapshot) enqueueClusterOf(snapshot);
   });
   ports.defrags.onChange((before, after) => {
-    const { metadata, spec } = after ?? before ?? {};
-    const name = spec?.clusterRef.name;
-    if (name !== undefined) enqueue(refKey({ namespace: metadata?.namespace ?? '', name }));
+    const defrag = after ?? before;
+    if (defrag) enqueueClusterOf(defrag);
     const next = before && isUnderWay(before) && !(after && isUnderWay(after)) && ports.defragmentations.next();
     if (next) enqueue(next);
   });

@@ -82,6 +82,12 @@ export interface ClusterPorts
   readonly turns: Pick<TurnLedger, 'turns' | 'claim' | 'waiting'>;
 }
 
+/** What all clusters share. */
+const sharedLimits = (ports: ClusterPorts, cluster: EtcdCluster) => ({
+  replacementRate: ports.replacements.rate(ports.now(), cluster),
+  ...present({ turns: ports.turns.turns(ports.now(), cluster) }),
+});
+
 export async function observe(
   ports: ClusterPorts,
   key: string,
@@ -121,8 +127,7 @@ export async function observe(
     ...present({ clockAheadMs: ports.clockAheadMs(RETAINED_MS) || undefined }),
     memory,
     ...refusedSince(memory, ports.now()),
-    replacementRate: ports.replacements.rate(ports.now(), cluster),
-    ...present({ turns: ports.turns.turns(ports.now(), cluster) }),
+    ...sharedLimits(ports, cluster),
     cluster,
     ...objects,
     seed: heldSeed(ports, cluster),

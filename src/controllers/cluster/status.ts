@@ -103,7 +103,6 @@ export function statusOf(
     ...furtherConditions(o, s.formed, tasks),
     ...(s.suspended ? [{ type: SUSPENDED, ...yes('Suspended', s.message) }] : []),
   ];
-  const obsolete = [...PASSING, ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED])];
   return {
     ...rest,
     ...(!reached && keptDeadline(o, deadline, waits)),
@@ -115,15 +114,20 @@ export function statusOf(
     ...membersStatus(o, iso(o.now)),
     ...quarantinedVolumes(o),
     selector: clusterSelector(identity(o.cluster).name),
-    conditions: [
-      ...updateConditions(
-        before.conditions,
-        updates,
-        { generation: o.cluster.metadata.generation, now: iso(o.now) },
-        obsolete.filter((type) => updates.every((update) => update.type !== type)),
-      ),
-    ],
+    conditions: conditionsAfter(o, before.conditions, updates),
   };
+}
+
+function conditionsAfter(
+  o: Observed,
+  before: EtcdClusterStatus['conditions'],
+  updates: readonly ConditionUpdate[],
+): NonNullable<EtcdClusterStatus['conditions']> {
+  const passing = [...PASSING, ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED])];
+  const obsolete = passing.filter((type) => updates.every((update) => update.type !== type));
+  return [
+    ...updateConditions(before, updates, { generation: o.cluster.metadata.generation, now: iso(o.now) }, obsolete),
+  ];
 }
 
 const recordedRollout = (o: Observed, rollout: EtcdClusterStatus['rollout']): EtcdClusterStatus['rollout'] => {
