@@ -17,6 +17,7 @@ const OF_OTHERS = [
   'IfHealthyBudget',
   'AlwaysAllow',
   'CrossNamespacePodAffinity',
+  'SecondLevelDomainForbidden',
 ];
 
 const WORD = /^(?:[A-Z][a-z0-9]+|CA|CRD|PVC|API|TLS|DNS){2,}$/;

@@ -69,6 +69,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   'podDisruptionBudget.enabled': ['in place', { podDisruptionBudget: { enabled: false } }],
   'networkPolicy.clients': ['in place', { networkPolicy: { clients: [] } }],
   'networkPolicy.monitoring': ['in place', { networkPolicy: { monitoring: [] } }],
+  'maintenance.autoRemedy.enabled': ['in place', { maintenance: { autoRemedy: { enabled: true } } }],
+  'maintenance.autoRemedy.keepRevisions': ['in place', { maintenance: { autoRemedy: { keepRevisions: 100 } } }],
   'volumeQuarantine.enabled': ['in place', { volumeQuarantine: { enabled: false } }],
 };
 
