@@ -265,7 +265,7 @@ describe('a cluster', { timeout: 6 * PATIENCE_MS }, () => {
     await edit(namespace, { replicas: 3 });
     await condition(namespace, 'Available', 'True', 'QuorumHealthy');
     await settled(namespace);
-    expect(findCondition((await settled(namespace)).status?.conditions, 'Degraded')?.status).toBe('False');
+    await condition(namespace, 'Degraded', 'False');
   });
 
   test('whose members are behind its spec: nothing restarts, the fields are named, and a restart on request applies them', async () => {
@@ -288,8 +288,12 @@ describe('a cluster', { timeout: 6 * PATIENCE_MS }, () => {
     expect(await identities(namespace)).toEqual(expect.arrayContaining([...before]));
     const annotations = { [RESTARTED_AT_ANNOTATION]: 'now' };
     await world.admin.patch(clusters, { namespace, name: 'db' }, { metadata: { annotations } });
+    await eventually(
+      'every member to be restarted',
+      async () => ((await identities(namespace)).some((each) => before.includes(each)) ? undefined : true),
+      { timeoutMs: PATIENCE_MS },
+    );
     await settled(namespace);
-    expect((await identities(namespace)).filter((each) => before.includes(each))).toEqual([]);
     for (const { spec } of await world.list(pods, namespace))
       expect(spec?.containers[0]?.resources).toMatchObject({ requests: { cpu: '150m' } });
   });
