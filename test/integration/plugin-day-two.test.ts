@@ -1,7 +1,7 @@
 /** The day-two commands of the kubectl plugin as a process, against a real API server, real etcd processes, agents and the operator. */
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { build } from '../../local/binaries.ts';
 import type { EtcdSnapshotSchedule } from '../../src/api/etcd-snapshot-schedule.ts';
@@ -267,6 +267,18 @@ test('names of clusters are completed, in any shell that kubectl completes', { t
   ]);
   expect(asked.stdout).toBe('orders\n:4\n');
   expect((await good('completion', 'kubectl')).stdout).toContain('kubectl-etcd __complete "$@"');
+  const completion = join(folder, 'completion.bash');
+  writeFileSync(completion, (await good('completion', 'bash')).stdout);
+  const PATH = [folder, dirname(process.execPath), process.env['PATH']].join(delimiter);
+  const inBash = async (...typed: readonly string[]) => {
+    const completes = `source ${completion}; COMP_WORDS=(kubectl-etcd "$@"); COMP_CWORD=$#; _kubectl_etcd; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const env = { PATH, KUBECONFIG: world.apiServer.kubeconfig };
+    return (await run('bash', ['-c', completes, 'bash', ...typed], { env })).stdout.trim().split('\n');
+  };
+  expect(await inBash('-n', namespace, 'status', 'or')).toEqual(['orders']);
+  expect(await inBash('--namespace', '=', namespace, 'upgrade', '')).toEqual(['orders']);
+  expect(await inBash('schedule', 'r')).toEqual(['run', 'resume']);
+  expect(await inBash('status', '--output', '=', 'y')).toEqual(['yaml']);
 });
 
 describe('connection', { timeout }, () => {
