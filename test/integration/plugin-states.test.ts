@@ -16,12 +16,12 @@ import { run } from '../../tools/process.ts';
 import {
   claim,
   clusterStatus,
-  hostOf,
   type Manifest,
   memberObject,
   memberPod,
   memberStatus,
   type Owner,
+  peerURL,
   STORAGE,
 } from '../support/journeys/go-manifests.ts';
 import { removeFolder } from '../support/kubelet/pod-run.ts';
@@ -107,7 +107,7 @@ async function asGoOperator(namespace: string): Promise<string> {
   };
   const owner = ownerOf('EtcdCluster', created);
   const token = clusterToken(namespace, name, owner.uid);
-  const initialCluster = `${member}=${hostOf(namespace, cluster, member)}:2380`;
+  const initialCluster = `${member}=${peerURL(namespace, cluster, member)}`;
   const parts = { member, owner, token, initialCluster, isSeed: true };
   const create = <T extends KubeObject>(resource: Resource<T>, manifest: Manifest): Promise<T> =>
     world.admin.create(resource, manifest as unknown as T);
@@ -123,7 +123,7 @@ async function asGoOperator(namespace: string): Promise<string> {
   const memberID = hexId(state.members[0]?.id ?? 0n);
   const report = (of: string, resource: Resource, status: Manifest) =>
     world.admin.patch(resource, { namespace, name: of }, { status }, { subresource: 'status' });
-  await report(member, members, memberStatus(name, member, memberID, pod.metadata.uid ?? ''));
+  await report(member, members, memberStatus(cluster, member, memberID, pod.metadata.uid ?? ''));
   await report(name, clusters, clusterStatus(cluster, token, hexId(state.clusterId)));
   return member;
 }
