@@ -4,7 +4,7 @@ import type { EtcdDefrag } from '../../../api/etcd-defrag.ts';
 import type { RemedyStatus } from '../../../api/maintenance.ts';
 import { API_VERSION, CLUSTER_LABEL, etcdClusters, etcdDefrags, remedyDefragName } from '../../../api/names.ts';
 import { findCondition } from '../../../domain/conditions.ts';
-import { isFinished, mebibytes } from '../../../domain/defragmentation.ts';
+import { isDone, isFinished, mebibytes } from '../../../domain/defragmentation.ts';
 import { controllerOf, identity, ownedBy } from '../../../domain/ownership.ts';
 import {
   COMPACTION_SETTLES_MS,
@@ -121,11 +121,13 @@ function defragmenting(o: Observed, current: RemedyStatus): Contributed {
   if (controllerOf(defrag)?.uid !== o.cluster.metadata.uid)
     return ended(o, current, 'Failed', `EtcdDefrag ${name} belongs to another owner: delete it`);
   const requeueAfterMs = UNHEALTHY_RESYNC_MS;
+  const { members = [] } = defrag.status ?? {};
+  // Exact from here on; the EtcdDefrag itself waits another minute for the alarm to be disarmed.
+  const m = members.length > 0 && members.every(isDone) ? fullOfKeys(o) : undefined;
+  if (m) return ended(o, current, 'NoRoom', noRoomMessage(o, m));
   if (!isFinished(defrag)) return { message: `NOSPACE: waiting for EtcdDefrag ${name}`, requeueAfterMs };
   if (o.now - Date.parse(defrag.status?.completedAt ?? '') < DISARMED_WITHIN_MS)
     return { message: 'NOSPACE: waiting until the alarm is disarmed', requeueAfterMs };
-  const m = fullOfKeys(o);
-  if (m) return ended(o, current, 'NoRoom', noRoomMessage(o, m));
   const why = findCondition(defrag.status?.conditions, 'DefragChecked')?.message ?? 'see its status';
   return ended(o, current, 'Failed', `EtcdDefrag ${name} has ended (${why}), and a database has no room yet`);
 }
