@@ -153,6 +153,7 @@ describe('the operator’s container', () => {
       NODE_LOST_AFTER: '600',
       REPLACEMENTS_PER_HOUR: '10',
       DEFRAGMENTATIONS_AT_ONCE: '10',
+      MAX_ROLLING_CLUSTERS: '10',
       ROTATION_GRACE: '120',
     });
     expect(manager?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 8081 });
