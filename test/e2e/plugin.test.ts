@@ -4,21 +4,32 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { build } from '../../local/binaries.ts';
+import { ETCD_VERSIONS, etcdImageArchive } from '../../local/images.ts';
 import type { ClusterReport } from '../../src/cli/assess/report.ts';
 import { buildScript } from '../../tools/plugin/build.ts';
 import { run } from '../../tools/process.ts';
-import { aTenant, becomes } from '../support/journeys/journey.ts';
+import { aTenant, becomes, KIND, type Tenant } from '../support/journeys/journey.ts';
+
+/** kubectl with the plugin in its PATH, in the namespace of a tenant. */
+async function pluginOf(tenant: Tenant, folder: string) {
+  const [script, { kubernetes }] = await Promise.all([buildScript(folder), build(['kubernetes'])]);
+  const path = [dirname(script), dirname(process.execPath), process.env['PATH']].join(delimiter);
+  const env = { KUBECONFIG: tenant.cluster.kubeconfig, PATH: path };
+  return (...args: readonly string[]) =>
+    run(join(kubernetes, 'kubectl'), ['etcd', ...args, '-n', tenant.namespace], { env, allowFailure: true });
+}
+
+function aFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'kubectl-etcd-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
 
 test('kubectl etcd shows three members with TLS on three nodes, and moves their leader', async () => {
   const tenant = await aTenant();
   await tenant.create('shown', { replicas: 3, tls: { client: { managed: {} }, peer: { managed: {} } } });
-  const folder = mkdtempSync(join(tmpdir(), 'kubectl-etcd-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const [script, { kubernetes }] = await Promise.all([buildScript(folder), build(['kubernetes'])]);
-  const path = [dirname(script), dirname(process.execPath), process.env['PATH']].join(delimiter);
-  const env = { KUBECONFIG: tenant.cluster.kubeconfig, PATH: path };
-  const etcd = (...args: readonly string[]) =>
-    run(join(kubernetes, 'kubectl'), ['etcd', ...args, '-n', tenant.namespace], { env, allowFailure: true });
+  const folder = aFolder();
+  const etcd = await pluginOf(tenant, folder);
 
   const report = await becomes('a healthy report', async () => {
     const { stdout, stderr } = await etcd('status', 'shown', '-o', 'json');
@@ -36,4 +47,26 @@ test('kubectl etcd shows three members with TLS on three nodes, and moves their 
   const all = (await run('tar', ['-xzOf', join(folder, 'report.tar.gz')])).stdout;
   expect(all).toContain('ready to serve client requests');
   expect(all).not.toContain('PRIVATE KEY');
+});
+
+test('kubectl etcd upgrade goes through every minor on the way, and waits for each', { timeout: 900_000 }, async () => {
+  const all = process.env['DEV_TEST_ALL'] !== undefined;
+  const tenant = await aTenant();
+  const minors = all ? (['3.5', '3.7'] as const) : (['3.7'] as const);
+  await tenant.cluster.load(await Promise.all(minors.map(etcdImageArchive)));
+  await tenant.create('climbs', { replicas: 3, version: ETCD_VERSIONS[all ? '3.5' : '3.6'] });
+  const etcd = await pluginOf(tenant, aFolder());
+  await becomes('a healthy cluster', async () => expect((await etcd('status', 'climbs', '--check')).code).toBe(0));
+
+  const upgrade = await etcd('upgrade', 'climbs', '--to', ETCD_VERSIONS['3.7'], '--yes');
+  const passed = [...upgrade.stderr.matchAll(/^(\S+): all 3 members run it$/gm)].map(([, version]) => version);
+  const stops = [...(all ? [ETCD_VERSIONS['3.6']] : []), ETCD_VERSIONS['3.7']];
+  expect([upgrade.code, passed], upgrade.stdout + upgrade.stderr).toEqual([0, stops]);
+  expect(upgrade.stderr).toMatch(/^3\.7\.\d+: [12] of 3 members have version 3\.7/m);
+  expect((await tenant.get(KIND, 'climbs')).status).toMatchObject({
+    version: ETCD_VERSIONS['3.7'],
+    clusterVersion: '3.7.0',
+    readyMembers: 3,
+  });
+  expect((await etcd('upgrade', 'climbs', '--to', ETCD_VERSIONS['3.7'], '--yes')).stderr).toContain('already');
 });
