@@ -49,24 +49,19 @@ test('kubectl etcd shows three members with TLS on three nodes, and moves their 
   expect(all).not.toContain('PRIVATE KEY');
 });
 
-test('kubectl etcd upgrade goes through every minor on the way, and waits for each', { timeout: 900_000 }, async () => {
-  const all = process.env['DEV_TEST_ALL'] !== undefined;
+test('kubectl etcd upgrade sets the next minor, and waits until all members run it', { timeout: 900_000 }, async () => {
   const tenant = await aTenant();
-  const minors = all ? (['3.5', '3.7'] as const) : (['3.7'] as const);
-  await tenant.cluster.load(await Promise.all(minors.map(etcdImageArchive)));
-  await tenant.create('climbs', { replicas: 3, version: ETCD_VERSIONS[all ? '3.5' : '3.6'] });
+  const version = ETCD_VERSIONS['3.7'];
+  await tenant.cluster.load([await etcdImageArchive('3.7')]);
+  await tenant.create('climbs', { replicas: 3, version: ETCD_VERSIONS['3.6'] });
   const etcd = await pluginOf(tenant, aFolder());
   await becomes('a healthy cluster', async () => expect((await etcd('status', 'climbs', '--check')).code).toBe(0));
 
-  const upgrade = await etcd('upgrade', 'climbs', '--to', ETCD_VERSIONS['3.7'], '--yes');
-  const passed = [...upgrade.stderr.matchAll(/^(\S+): all 3 members run it$/gm)].map(([, version]) => version);
-  const stops = [...(all ? [ETCD_VERSIONS['3.6']] : []), ETCD_VERSIONS['3.7']];
-  expect([upgrade.code, passed], upgrade.stdout + upgrade.stderr).toEqual([0, stops]);
+  const upgrade = await etcd('upgrade', 'climbs', '--to', version, '--yes');
+  const passed = [...upgrade.stderr.matchAll(/^(\S+): all 3 members run it$/gm)].map(([, each]) => each);
+  expect([upgrade.code, passed], upgrade.stdout + upgrade.stderr).toEqual([0, [version]]);
   expect(upgrade.stderr).toMatch(/^3\.7\.\d+: [12] of 3 members have version 3\.7/m);
-  expect((await tenant.get(KIND, 'climbs')).status).toMatchObject({
-    version: ETCD_VERSIONS['3.7'],
-    clusterVersion: '3.7.0',
-    readyMembers: 3,
-  });
-  expect((await etcd('upgrade', 'climbs', '--to', ETCD_VERSIONS['3.7'], '--yes')).stderr).toContain('already');
+  const { status } = await tenant.get(KIND, 'climbs');
+  expect(status).toMatchObject({ version, clusterVersion: '3.7.0', readyMembers: 3 });
+  expect((await etcd('upgrade', 'climbs', '--to', version, '--yes')).stderr).toContain('already');
 });

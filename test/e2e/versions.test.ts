@@ -49,7 +49,9 @@ describe('the etcd version', { timeout: 1_200_000 }, () => {
 
   test.runIf(process.env['DEV_TEST_ALL'])('goes through every minor and one back', async () => {
     const tenant = await withImages();
-    const { endsWell } = await aServingCluster(tenant, 'climber', { replicas: 3, version: ETCD_VERSIONS['3.5'] });
+    // etcd 3.7 panics while it replays an entry that 3.5 has written: with 3.6, the log has to be cut after the last of them.
+    const spec = { replicas: 3, version: ETCD_VERSIONS['3.5'], options: { snapshotCount: 50 } };
+    const { endsWell } = await aServingCluster(tenant, 'climber', spec);
     const watched = watchPods(tenant, 'climber');
     for (const minor of ['3.6', '3.7', '3.6'] as const) await changesTo(tenant, 'climber', minor);
     expect((await watched.stop()).fewestReady).toBeGreaterThanOrEqual(2);
