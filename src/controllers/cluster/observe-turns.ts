@@ -34,8 +34,9 @@ export class TurnLedger {
 
   /** Claims the turn that a plan records, before it is executed. False: clusters that were reconciled meanwhile have taken the last one. */
   claim(cluster: EtcdCluster, latch: Partial<EtcdClusterStatus> | undefined, now: number): boolean {
-    const turns = this.turns(now, cluster);
-    if (!turns || latch?.turnAt === undefined || latch.turnAt === cluster.status?.turnAt) return true;
+    if (latch?.turnAt === undefined || latch.turnAt === cluster.status?.turnAt) return true;
+    const turns = this.turns(now, cluster); // reads every cluster, and most plans take no turn
+    if (!turns) return true;
     if (turns.others.length >= turns.limit) return false;
     this.#taken.set(keyOf(cluster), now);
     return true;
